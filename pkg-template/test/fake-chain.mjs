@@ -16,6 +16,12 @@ const UNARY = [
   Math.sqrt,
   Math.abs,
   (x) => -x,
+  Math.sin,
+  Math.cos,
+  Math.floor,
+  Math.ceil,
+  halfToEven,
+  Math.sign,
 ];
 const BINARY = [
   (a, b) => a + b,
@@ -25,6 +31,14 @@ const BINARY = [
   Math.min,
   Math.max,
   Math.pow,
+  (a, b) => a - b * Math.floor(a / b),
+  Math.atan2,
+  (a, b) => Number(a < b),
+  (a, b) => Number(a <= b),
+  (a, b) => Number(a > b),
+  (a, b) => Number(a >= b),
+  (a, b) => Number(a === b),
+  (a, b) => Number(a !== b),
 ];
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const mean = (values) => sum(values) / values.length;
@@ -154,6 +168,8 @@ function infer({ code, operands, attributes }, nodes) {
       return plain([]);
     case 3:
       return plain(broadcast(dims, y.dims));
+    case 15:
+      return plain(operands.map((id) => nodes[id].dims).reduce(broadcast));
     case 5:
       return plain(broadcast(dims, y.dims).slice(0, -1));
     case 6: {
@@ -266,8 +282,16 @@ function evaluate(node, operands) {
         });
         return pick(part, at.with(first, i));
       });
+    case 15:
+      return each((at) => pick(pick(x, at) === 0 ? z : y, at));
   }
   throw new Error(`no chain: op ${code}`);
+}
+
+// Of two whole numbers that are as near the even one.
+function halfToEven(x) {
+  const near = Math.round(x);
+  return near - x === 0.5 && near % 2 !== 0 ? near - 1 : near;
 }
 
 // The places of a range, all within its axis: start, step as a signed word, count.

@@ -37,6 +37,8 @@ function record(row) {
   }
   if (NORMS.includes(op)) return x[op]({ axis });
   switch (op) {
+    case "where":
+      return gpu.where(x, ...others);
     case "attention":
       return x.attention(...others, { heads, causal });
     case "transpose":

@@ -141,6 +141,20 @@ const CASES = [
   [() => places.softmax(), "softmax: an operand must hold floats, not indexes"],
   [() => x.dot(places), "dot: an operand must hold floats, not indexes"],
   [() => x.clamp(0, places), "clamp: an operand must hold floats, not indexes"],
+  [() => places.less(1), "less: an operand must hold floats, not indexes"],
+  [() => x.mod(y), "mod: shapes [3, 4] and [5] do not broadcast"],
+  [() => x.atan2(), "atan2: an operand must be a tensor, got undefined"],
+  [() => gpu.where(1, x, x), "where: an operand must be a tensor, got number"],
+  [() => gpu.where(x, 1), "where: an operand must be a tensor, got undefined"],
+  [() => gpu.where(x, 1, y), "where: shapes [3, 4] and [5] do not broadcast"],
+  [
+    () => gpu.where(x, 1, foreign),
+    "where: an operand is a tensor of another session; make it with the same one",
+  ],
+  [
+    () => gpu.where(places, 1, 0),
+    "where: an operand must hold floats, not indexes",
+  ],
   [() => x.scale(y), "scale: factor must be a number, got Tensor"],
   [() => x.clamp(0, y), "clamp: shapes [3, 4] and [5] do not broadcast"],
   [

@@ -147,11 +147,15 @@ const chained: Tensor = x
   .scale(2)
   .add(nested)
   .clamp(0, x)
+  .sin()
+  .mod(2)
+  .atan2(x)
   .layerNorm({ axis: 0, epsilon: 1e-5 })
   .softmax(-1)
   .attention(gpu.tensor([[1]]), gpu.tensor([[1]]), { heads: 1, causal: true })
   .sum(axes)
   .gelu({ approximate: "tanh" });
+const chosen: Tensor = gpu.where(x.less(0).round(), 1, x.equal(chained));
 const best: Tensor<Uint32Array> = x.argmax(1).reshape([-1]);
 const read: Float32Array<ArrayBuffer> = await chained.read({ signal });
 const readKept: Float32Array = await chained.read({ into: kept });

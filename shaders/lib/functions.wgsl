@@ -1,5 +1,5 @@
 // Functions of expressions. The kernel declares F, U and B, of one value or of four; `exponential`, `logarithm` and
-// `raised` come from `builtin.wgsl` or from `math.wgsl`.
+// `raised` come from `builtin.wgsl` or from `math.wgsl`, `sine` and `cosine` from `waves.wgsl` or from `math.wgsl`.
 // A device may assume that no float is NaN, so NaN is recognized by its bits. src/kernel/generated/mod.rs says how exact
 // each function is.
 
@@ -62,4 +62,89 @@ fn power(x: F, y: F) -> F {
     p = select(p, bitcast<F>(bitcast<U>(x) | U(0x7fc00000u)), (x < F(0.0)) & !whole);
     p = select(select(p, y, is_nan(y)), x, is_nan(x));
     return select(p, F(1.0), (y == F(0.0)) | (x == F(1.0)));
+}
+
+// Whole numbers in the order of floats, equal for both zeros.
+fn ordinal(x: F) -> U {
+    let bits = bitcast<U>(x);
+    return select(U(0u) - bits, bits | U(0x80000000u), bits < U(0x80000000u));
+}
+
+// What is given where a is below b, where both are equal, where a is above, and where either is NaN. Bits are compared,
+// because a device may take subnormal numbers for zero.
+fn compared(a: F, b: F, below: f32, alike: f32, above: f32, apart: f32) -> F {
+    let x = ordinal(a);
+    let y = ordinal(b);
+    let ordered = select(select(F(above), F(alike), x == y), F(below), x < y);
+    return select(ordered, F(apart), is_nan(a) | is_nan(b));
+}
+
+fn less(a: F, b: F) -> F { return compared(a, b, 1.0, 0.0, 0.0, 0.0); }
+
+fn less_equal(a: F, b: F) -> F { return compared(a, b, 1.0, 1.0, 0.0, 0.0); }
+
+fn greater(a: F, b: F) -> F { return compared(a, b, 0.0, 0.0, 1.0, 0.0); }
+
+fn greater_equal(a: F, b: F) -> F { return compared(a, b, 0.0, 1.0, 1.0, 0.0); }
+
+fn equal(a: F, b: F) -> F { return compared(a, b, 0.0, 1.0, 0.0, 0.0); }
+
+fn not_equal(a: F, b: F) -> F { return compared(a, b, 1.0, 0.0, 1.0, 1.0); }
+
+// A condition is false where all bits but that of the sign are 0.
+fn chosen(condition: F, a: F, b: F) -> F { return select(b, a, (bitcast<U>(condition) << U(1u)) != U(0u)); }
+
+fn signum(x: F) -> F {
+    let bits = bitcast<U>(x);
+    let positive = select(x, F(1.0), (bits - U(1u)) < U(0x7f800000u));
+    return select(positive, F(-1.0), (bits - U(0x80000001u)) < U(0x7f800000u));
+}
+
+// The digits in front of a float's exponent, as a whole number.
+fn digits(size: U) -> U { return (size & U(0x7fffffu)) | select(U(0u), U(0x800000u), size >= U(0x800000u)); }
+
+// Long division, eight bits at a time: the remainder is exact whatever the quotient. The result has the sign of y.
+fn modulo(x: F, y: F) -> F {
+    let a = bitcast<U>(x) & U(0x7fffffffu);
+    let b = bitcast<U>(y) & U(0x7fffffffu);
+    let divisor = max(digits(b), U(1u));
+    let exponent = max(b >> U(23u), U(1u));
+    var left = max(a >> U(23u), exponent) - exponent;
+    var rest = digits(a) % divisor;
+    for (var n = 0u; n < 32u && any(left > U(0u)); n++) {
+        let step = min(left, U(8u));
+        rest = (rest << step) % divisor;
+        left -= step;
+    }
+    // Two powers of two, because one of both may be too small for a float.
+    let half = exponent / U(2u);
+    let first = bitcast<F>((half + U(52u)) << U(23u));
+    let second = bitcast<F>((exponent - half + U(52u)) << U(23u));
+    let size = select(F(rest) * first * second, abs(x), a < b);
+    let is_other = (size != F(0.0)) & (((bitcast<U>(x) ^ bitcast<U>(y)) >> U(31u)) == U(1u));
+    let moved = bitcast<U>(select(size, abs(y) - size, is_other));
+    let signed = moved | (bitcast<U>(y) & U(0x80000000u));
+    return bitcast<F>(select(signed, U(0x7fc00000u), (a >= U(0x7f800000u)) | (b > U(0x7f800000u)) | (b == U(0u))));
+}
+
+// The angle of the point (x, y), by the polynomial of Cephes (atanf). Slopes above tan(pi / 8) are turned back by pi / 4.
+fn angle(y: F, x: F) -> F {
+    let a = bitcast<U>(y) & U(0x7fffffffu);
+    let b = bitcast<U>(x) & U(0x7fffffffu);
+    let most = max(a, b);
+    let least = min(a, b);
+    // Beside an infinite coordinate a finite one is 0 and an infinite one as large. Subnormal points lie at 0.
+    let is_plain = (most >= U(0x800000u)) & (most < U(0x7f800000u));
+    let shrink = select(F(1.0), F(0.125), most > U(0x7e000000u));
+    let high = select(F(1.0), bitcast<F>(most) * shrink, is_plain);
+    let low = select(select(F(0.0), F(1.0), least == U(0x7f800000u)), bitcast<F>(least) * shrink, is_plain);
+    let is_steep = low > high * F(0.41421356);
+    let t = select(low, low - high, is_steep) / select(high, low + high, is_steep);
+    let z = t * t;
+    let near = (((F(8.0537445e-2) * z - F(0.138776856)) * z + F(0.199777106)) * z - F(0.333329492)) * z * t + t;
+    let first = select(near, near + F(0.785398163), is_steep);
+    let right = select(first, F(1.57079633) - first, a > b);
+    let size = select(right, F(3.14159265) - right, bitcast<U>(x) >= U(0x80000000u));
+    let signed = bitcast<U>(size) | (bitcast<U>(y) & U(0x80000000u));
+    return bitcast<F>(select(signed, U(0x7fc00000u), most > U(0x7f800000u)));
 }

@@ -29,17 +29,21 @@ pub enum Term {
     Unary(UnaryFn, TermId),
     /// A function of two earlier terms.
     Binary(BinaryFn, TermId, TermId),
+    /// The second term where the first, a condition, is true, and the third elsewhere. A
+    /// condition is false where it is a zero of either sign, and true for all else, NaN included.
+    Where([TermId; 3]),
 }
 
 impl Term {
     /// The operands of the term.
     pub fn operands(self) -> impl Iterator<Item = TermId> {
-        let (first, second) = match self {
-            Term::Const(_) | Term::Variable(_) => (None, None),
-            Term::Unary(_, a) => (Some(a), None),
-            Term::Binary(_, a, b) => (Some(a), Some(b)),
+        let operands = match self {
+            Term::Const(_) | Term::Variable(_) => [None; 3],
+            Term::Unary(_, a) => [Some(a), None, None],
+            Term::Binary(_, a, b) => [Some(a), Some(b), None],
+            Term::Where(operands) => operands.map(Some),
         };
-        first.into_iter().chain(second)
+        operands.into_iter().flatten()
     }
 }
 
@@ -68,12 +72,20 @@ pub enum UnaryFn {
     Abs,
     /// −x.
     Neg,
-    /// 1 / x.
-    Recip,
     /// Sine.
     Sin,
     /// Cosine.
     Cos,
+    /// The largest whole number that is not above the value.
+    Floor,
+    /// The smallest whole number that is not below the value.
+    Ceil,
+    /// The nearest whole number; of two that are as near the even one.
+    Round,
+    /// −1 where the value is negative, 1 where it is positive, otherwise the value: zero or NaN.
+    Sign,
+    /// 1 / x.
+    Recip,
     /// Tangent.
     Tan,
 }
@@ -81,7 +93,7 @@ pub enum UnaryFn {
 impl UnaryFn {
     /// The functions of tensors, in the order of their numbers on the wire. All other functions
     /// are of formulas only.
-    pub const OF_TENSORS: [UnaryFn; 11] = [
+    pub const OF_TENSORS: [UnaryFn; 17] = [
         UnaryFn::Relu,
         UnaryFn::Sigmoid,
         UnaryFn::Tanh,
@@ -93,11 +105,17 @@ impl UnaryFn {
         UnaryFn::Sqrt,
         UnaryFn::Abs,
         UnaryFn::Neg,
+        UnaryFn::Sin,
+        UnaryFn::Cos,
+        UnaryFn::Floor,
+        UnaryFn::Ceil,
+        UnaryFn::Round,
+        UnaryFn::Sign,
     ];
 
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 19] = [
         "relu", "sigmoid", "tanh", "silu", "gelu", "geluTanh", "exp", "log", "sqrt", "abs", "neg",
-        "recip", "sin", "cos", "tan",
+        "sin", "cos", "floor", "ceil", "round", "sign", "recip", "tan",
     ];
 
     /// The name in formulas, messages and plans.
@@ -112,7 +130,8 @@ impl UnaryFn {
 
     /// Whether the function takes about as long as an addition.
     pub const fn is_cheap(self) -> bool {
-        matches!(self, UnaryFn::Relu | UnaryFn::Abs | UnaryFn::Neg)
+        use UnaryFn::{Abs, Ceil, Floor, Neg, Relu, Round, Sign};
+        matches!(self, Relu | Abs | Neg | Floor | Ceil | Round | Sign)
     }
 }
 
@@ -133,13 +152,30 @@ pub enum BinaryFn {
     Maximum,
     /// a to the power of b.
     Pow,
+    /// What is left of a after whole multiples of b, with the sign of b.
+    Mod,
+    /// The angle of the point whose height is a and whose distance to the right is b.
+    Atan2,
+    /// 1 where a < b, else 0; comparisons with NaN are 0, but for `NotEqual`.
+    Less,
+    /// 1 where a ≤ b, else 0.
+    LessEqual,
+    /// 1 where a > b, else 0.
+    Greater,
+    /// 1 where a ≥ b, else 0.
+    GreaterEqual,
+    /// 1 where both are equal, else 0.
+    Equal,
+    /// 0 where both are equal, else 1, also where either is NaN.
+    NotEqual,
     /// 1 where both are equal or both are NaN, else 0.
     Same,
 }
 
 impl BinaryFn {
-    /// Every function, in the order of their numbers on the wire.
-    pub const ALL: [BinaryFn; 8] = [
+    /// The functions of tensors, in the order of their numbers on the wire. `Same` is only a part
+    /// of what is lowered.
+    pub const OF_TENSORS: [BinaryFn; 15] = [
         BinaryFn::Add,
         BinaryFn::Sub,
         BinaryFn::Mul,
@@ -147,11 +183,33 @@ impl BinaryFn {
         BinaryFn::Minimum,
         BinaryFn::Maximum,
         BinaryFn::Pow,
-        BinaryFn::Same,
+        BinaryFn::Mod,
+        BinaryFn::Atan2,
+        BinaryFn::Less,
+        BinaryFn::LessEqual,
+        BinaryFn::Greater,
+        BinaryFn::GreaterEqual,
+        BinaryFn::Equal,
+        BinaryFn::NotEqual,
     ];
 
-    const NAMES: [&str; 8] = [
-        "add", "sub", "mul", "div", "minimum", "maximum", "pow", "same",
+    const NAMES: [&str; 16] = [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "minimum",
+        "maximum",
+        "pow",
+        "mod",
+        "atan2",
+        "less",
+        "lessEqual",
+        "greater",
+        "greaterEqual",
+        "equal",
+        "notEqual",
+        "same",
     ];
 
     /// The name in formulas, messages and plans.
@@ -166,13 +224,14 @@ impl BinaryFn {
             BinaryFn::Sub => Some(" - "),
             BinaryFn::Mul => Some(" * "),
             BinaryFn::Div => Some(" / "),
-            BinaryFn::Minimum | BinaryFn::Maximum | BinaryFn::Pow | BinaryFn::Same => None,
+            _ => None,
         }
     }
 
     /// Whether the function takes about as long as an addition.
     pub const fn is_cheap(self) -> bool {
-        !matches!(self, BinaryFn::Div | BinaryFn::Pow)
+        use BinaryFn::{Atan2, Div, Mod, Pow};
+        !matches!(self, Div | Pow | Mod | Atan2)
     }
 }
 
@@ -218,7 +277,7 @@ impl ExprBuilder {
     pub fn as_number(&self, id: TermId) -> Option<f32> {
         match self.terms[id.index()] {
             Term::Const(bits) => Some(f32::from_bits(bits)),
-            Term::Variable(_) | Term::Unary(..) | Term::Binary(..) => None,
+            _ => None,
         }
     }
 
@@ -254,7 +313,7 @@ mod tests {
         for (i, function) in UnaryFn::OF_TENSORS.into_iter().enumerate() {
             assert_eq!(function as usize, i, "{}", function.name());
         }
-        for (i, function) in BinaryFn::ALL.into_iter().enumerate() {
+        for (i, function) in BinaryFn::OF_TENSORS.into_iter().enumerate() {
             assert_eq!(function as usize, i, "{}", function.name());
         }
     }

@@ -4,7 +4,7 @@ use super::{BinaryFn, Expr, Term, UnaryFn};
 use crate::program::Number;
 
 /// The WGSL names of the functions in [`UnaryFn`], in that order.
-const UNARY: [&str; 15] = [
+const UNARY: [&str; 19] = [
     "relu",
     "sigmoid",
     "hyperbolic_tangent",
@@ -16,15 +16,36 @@ const UNARY: [&str; 15] = [
     "sqrt",
     "abs",
     "-",
-    "1.0 / ",
     "sine",
     "cosine",
+    "floor",
+    "ceil",
+    "round",
+    "signum",
+    "1.0 / ",
     "tangent",
 ];
 
 /// The WGSL names of the functions in [`BinaryFn`], in that order; a function with a sign has
 /// no name.
-const BINARY: [&str; 8] = ["", "", "", "", "minimum", "maximum", "power", "same"];
+const BINARY: [&str; 16] = [
+    "",
+    "",
+    "",
+    "",
+    "minimum",
+    "maximum",
+    "power",
+    "modulo",
+    "angle",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "equal",
+    "not_equal",
+    "same",
+];
 
 /// Appends the terms of an expression in WGSL, one `let` for each, and returns the name of the
 /// expression's value. Names of terms begin with `prefix`. Variables are `v0`, `v1` and so on;
@@ -49,6 +70,10 @@ pub(super) fn print(text: &mut String, expr: &Expr, prefix: &str, first_row: usi
                     Some(sign) => [a, sign, b].concat(),
                     None => format!("{}({a}, {b})", binary(function)),
                 }
+            }
+            Term::Where(operands) => {
+                let [condition, a, b] = operands.map(|of| &names[of.index()]);
+                format!("chosen({condition}, {a}, {b})")
             }
         };
         let name = format!("{prefix}{id}");

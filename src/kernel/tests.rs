@@ -28,7 +28,7 @@ fn kernels() -> Vec<Kernel> {
         let quotient = expr.push(Term::Binary(BinaryFn::Div, product, zero));
         kernels.push(Kernel::Named(Named::StateField(expr.finish(quotient))));
     }
-    let of_formulas = [UnaryFn::Recip, UnaryFn::Sin, UnaryFn::Cos, UnaryFn::Tan];
+    let of_formulas = [UnaryFn::Recip, UnaryFn::Tan];
     for function in UnaryFn::OF_TENSORS.into_iter().chain(of_formulas) {
         let mut expr = ExprBuilder::default();
         let (x, far) = (expr.push(Term::Variable(0)), expr.number(-1000.0));
@@ -46,10 +46,11 @@ fn kernels() -> Vec<Kernel> {
             })));
         }
     }
-    for function in BinaryFn::ALL {
+    for function in BinaryFn::OF_TENSORS.into_iter().chain([BinaryFn::Same]) {
         let mut expr = ExprBuilder::default();
         let (x, zero) = (expr.push(Term::Variable(2)), expr.number(0.0));
         let value = expr.push(Term::Binary(function, x, zero));
+        let value = expr.push(Term::Where([value, x, zero]));
         kernels.push(Kernel::Named(Named::StateField(expr.finish(value))));
     }
     kernels

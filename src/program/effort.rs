@@ -3,7 +3,7 @@
 //! How long an operation takes is measured elsewhere, and where a call goes is not decided
 //! here.
 
-use crate::graph::{Expr, Term, UnaryFn};
+use crate::graph::{BinaryFn, Expr, Term, UnaryFn};
 
 /// A kind of operation that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,9 @@ pub(crate) const FUNCTION: f64 = 8.0;
 /// Terms that a sine or a similar function counts for, measured in a browser.
 const WAVE: f64 = 14.0;
 
+/// Terms that a remainder or an angle counts for, measured in a browser.
+const DIVISION: f64 = 25.0;
+
 /// Terms that the error function counts for, measured in a browser.
 const ERROR_FUNCTION: f64 = 48.0;
 
@@ -56,12 +59,10 @@ impl Effort {
 pub(crate) fn terms(value: &Expr) -> f64 {
     let costs = value.terms().iter().map(|term| match term {
         Term::Const(_) | Term::Variable(_) => 0.0,
-        Term::Binary(..)
-        | Term::Unary(
-            UnaryFn::Relu | UnaryFn::Abs | UnaryFn::Neg | UnaryFn::Recip | UnaryFn::Sqrt,
-            _,
-        ) => 1.0,
+        Term::Binary(BinaryFn::Mod | BinaryFn::Atan2, ..) => DIVISION,
         Term::Unary(UnaryFn::Sin | UnaryFn::Cos | UnaryFn::Tan | UnaryFn::Tanh, _) => WAVE,
+        Term::Binary(..) | Term::Where(_) | Term::Unary(UnaryFn::Recip | UnaryFn::Sqrt, _) => 1.0,
+        Term::Unary(function, _) if function.is_cheap() => 1.0,
         Term::Unary(UnaryFn::Gelu, _) => ERROR_FUNCTION,
         Term::Unary(..) => FUNCTION,
     });

@@ -87,28 +87,28 @@ impl Line<'_> {
 
     /// Prints what a term computes.
     fn value(&self, f: &mut Formatter<'_>, id: usize, around: Parentheses) -> fmt::Result {
-        let (name, separator, [a, b], inner) = match self.terms[id] {
+        let (name, separator, operands, inner) = match self.terms[id] {
             Term::Const(bits) => return Number(bits).fmt(f),
             Term::Variable(variable) => return (self.variable)(f, variable as usize),
             Term::Unary(function, a) => {
-                (function.name(), "", [Some(a), None], Parentheses::Without)
+                let operands = [Some(a), None, None];
+                (function.name(), "", operands, Parentheses::Without)
             }
             Term::Binary(function, a, b) => {
-                let operands = [Some(a), Some(b)];
+                let operands = [Some(a), Some(b), None];
                 match function.sign() {
                     Some(sign) => ("", sign, operands, Parentheses::With),
                     None => (function.name(), ", ", operands, Parentheses::With),
                 }
             }
+            Term::Where(operands) => ("where", ", ", operands.map(Some), Parentheses::With),
         };
         let is_bare = around == Parentheses::Without && name.is_empty();
         f.write_str(name)?;
         f.write_str(if is_bare { "" } else { "(" })?;
-        for (operand, separator) in [(a, ""), (b, separator)] {
-            if let Some(operand) = operand {
-                f.write_str(separator)?;
-                self.operand(f, operand.index(), inner)?;
-            }
+        for (place, operand) in operands.into_iter().flatten().enumerate() {
+            f.write_str(if place > 0 { separator } else { "" })?;
+            self.operand(f, operand.index(), inner)?;
         }
         f.write_str(if is_bare { "" } else { ")" })
     }

@@ -23,6 +23,7 @@ mod imports;
 mod products;
 mod shapes;
 mod sharing;
+mod simulation;
 mod storage;
 mod tensors;
 mod values;

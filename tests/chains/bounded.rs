@@ -5,6 +5,8 @@ use framebatch::graph::{BinaryFn, UnaryFn};
 
 /// Half the distance of floats at 1.
 pub(crate) const U: f64 = 1.0 / 16_777_216.0;
+/// What sines and cosines may be off, for every finite argument.
+const WAVE: f64 = 4.0 * U;
 /// Below this a device may take a float as zero.
 const SMALLEST: f64 = 1.2e-38;
 
@@ -115,7 +117,13 @@ impl Q {
             UnaryFn::Sqrt => self.sqrt(),
             UnaryFn::Abs => Q { v: x.abs(), ..self },
             UnaryFn::Neg => self.neg(),
-            UnaryFn::Recip | UnaryFn::Sin | UnaryFn::Cos | UnaryFn::Tan => {
+            UnaryFn::Sin => self.wave(f64::sin),
+            UnaryFn::Cos => self.wave(f64::cos),
+            UnaryFn::Floor => self.monotone(f64::floor, |_| 0.0),
+            UnaryFn::Ceil => self.monotone(f64::ceil, |_| 0.0),
+            UnaryFn::Round => self.monotone(f64::round_ties_even, |_| 0.0),
+            UnaryFn::Sign => self.monotone(sign, |_| 0.0),
+            UnaryFn::Recip | UnaryFn::Tan => {
                 unreachable!("chains refuse functions of formulas")
             }
         }
@@ -137,6 +145,57 @@ impl Q {
         Q::new(v, e, own * (v.abs() + e))
     }
 
+    /// A wave's slope is at most 1.
+    fn wave(self, f: impl Fn(f64) -> f64) -> Q {
+        Q::new(f(self.v), self.e, WAVE)
+    }
+
+    /// Between 0 and b: whatever else is not known, this is.
+    fn modulo(self, b: Q) -> Q {
+        let quotient = (self.v / b.v).floor();
+        // The remainder of floats is exact, and has the sign of the first of both.
+        let rest = self.v % b.v;
+        let is_other = rest != 0.0 && (rest < 0.0) != (b.v < 0.0);
+        let v = if is_other { rest + b.v } else { rest };
+        let moved = self.e + (quotient.abs() + 1.0) * b.e;
+        let is_sure = moved == 0.0 || v.abs() > moved && (b.v.abs() - v.abs()) > moved;
+        let e = match is_sure {
+            true => moved,
+            false => b.v.abs() + b.e,
+        };
+        let e = if b.v.abs() <= b.e { f64::INFINITY } else { e };
+        Q::new(v, e, U * (v.abs() + e))
+    }
+
+    /// The angle of the point (b, self).
+    fn angle(self, b: Q) -> Q {
+        let v = self.v.atan2(b.v);
+        let away = self.v.hypot(b.v) - self.e - b.e;
+        let is_cut = b.v - b.e <= 0.0 && self.v.abs() <= self.e;
+        let e = match away > 0.0 && !is_cut {
+            true => (self.e + b.e) / away,
+            false if self.e + b.e == 0.0 => 0.0,
+            false => f64::INFINITY,
+        };
+        Q::new(v, e, 16.0 * U * (v.abs() + e))
+    }
+
+    /// 1 or 0, unless the values are so near that either may be.
+    fn truth(self, b: Q, holds: impl Fn(&f64, &f64) -> bool) -> Q {
+        let is_sure = (self.v - b.v).abs() > self.e + b.e || self.e + b.e == 0.0;
+        let v = f64::from(u8::from(holds(&self.v, &b.v)));
+        Q::new(v, if is_sure { 0.0 } else { 1.0 }, 0.0)
+    }
+
+    /// One of two values, by this one as the condition.
+    pub(crate) fn choose(self, a: Q, b: Q) -> Q {
+        let chosen = if self.v == 0.0 { b } else { a };
+        if self.e == 0.0 || self.v.abs() > self.e {
+            return chosen;
+        }
+        Q::new(chosen.v, a.e + b.e + (a.v - b.v).abs(), 0.0)
+    }
+
     pub(crate) fn binary(self, function: BinaryFn, b: Q) -> Q {
         match function {
             BinaryFn::Add => self.add(b),
@@ -146,14 +205,20 @@ impl Q {
             BinaryFn::Minimum => Q::new(self.v.min(b.v), self.e.max(b.e), 0.0),
             BinaryFn::Maximum => Q::new(self.v.max(b.v), self.e.max(b.e), 0.0),
             BinaryFn::Pow => self.pow(b),
-            BinaryFn::Same => {
-                let apart = (self.v - b.v).abs() > self.e + b.e;
-                let is_sure = apart || self.e + b.e == 0.0;
-                let v = f64::from(u8::from(self.v == b.v));
-                Q::new(v, if is_sure { 0.0 } else { 1.0 }, 0.0)
-            }
+            BinaryFn::Mod => self.modulo(b),
+            BinaryFn::Atan2 => self.angle(b),
+            BinaryFn::Less => self.truth(b, f64::lt),
+            BinaryFn::LessEqual => self.truth(b, f64::le),
+            BinaryFn::Greater => self.truth(b, f64::gt),
+            BinaryFn::GreaterEqual => self.truth(b, f64::ge),
+            BinaryFn::Equal | BinaryFn::Same => self.truth(b, f64::eq),
+            BinaryFn::NotEqual => self.truth(b, f64::ne),
         }
     }
+}
+
+fn sign(x: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { x.signum() }
 }
 
 fn sigmoid(x: f64) -> f64 {

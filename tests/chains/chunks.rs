@@ -106,7 +106,7 @@ fn network(words: &[u32], rows: u32) -> Sample {
                 ];
                 let shape = words.below(shapes.len());
                 let y = input(&mut words, &mut chain, &shapes[shape]);
-                chain.binary(words.pick(&BinaryFn::ALL[..7]), x, y)
+                chain.binary(words.pick(&BinaryFn::OF_TENSORS), x, y)
             }
             2..=4 => {
                 let units = words.pick(&[3, 8, 65]);

@@ -92,8 +92,9 @@ fn codes_mean_what_they_are_called() {
     check("tensor", &[input]);
     check("number", &[number]);
     let same: [i64; 6] = [0, 1, 4, 0, 1, 4];
-    let others: [(&str, &[u32], &[i64]); 9] = [
+    let others: [(&str, &[u32], &[i64]); 10] = [
         ("clamp", &[0, 2, 2], &[]),
+        ("where", &[2, 0, 2], &[]),
         ("dot", &[0, 0], &[]),
         ("matmul", &[0, 0], &[]),
         ("attention", &[0, 0, 0, 2], &[2, 1]),

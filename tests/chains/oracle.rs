@@ -156,6 +156,10 @@ pub(crate) fn evaluate(chain: &Chain, inputs: &[Tensor], constants: &[f32]) -> V
                     .broadcast(place)
                     .binary(*function, of(1).broadcast(place))
             }),
+            Op::Where => each(&|place| {
+                let [a, b] = [1, 2].map(|operand| of(operand).broadcast(place));
+                of(0).broadcast(place).choose(a, b)
+            }),
             Op::Clamp => each(&|place| {
                 let raised = of(0)
                     .at(place)

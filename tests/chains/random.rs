@@ -108,9 +108,9 @@ fn step(chain: &mut Chain, words: &mut Words<'_>, candidates: Candidates<'_>) ->
     let shape = chain.node(a).shape;
     let rank = shape.rank();
     let axis = words.below(rank) as i32;
-    let made = match words.below(23) {
+    let made = match words.below(25) {
         0..=2 => chain.unary(words.pick(&UnaryFn::OF_TENSORS), a),
-        3..=6 => chain.binary(words.pick(&BinaryFn::ALL[..7]), a, b),
+        3..=6 => chain.binary(words.pick(&BinaryFn::OF_TENSORS), a, b),
         7 | 8 => {
             let reduction = words.pick(&Reduction::ALL);
             let axes = if words.below(4) == 0 {
@@ -174,11 +174,25 @@ fn step(chain: &mut Chain, words: &mut Words<'_>, candidates: Candidates<'_>) ->
         }
         18 => return layer(chain, words, a),
         19..=21 => return attention(chain, words, candidates),
+        22 => return condition(chain, words, candidates),
+        23 => chain.clamp(a, b, words.pick(candidates.nodes)),
         _ => chain.concat(&[a, b, a][..1 + words.below(3)], axis),
     };
     let made = made.ok()?;
     let is_float = chain.node(made).dtype == DType::F32;
     is_float.then_some(made)
+}
+
+/// One of two values, by a comparison or by any value as the condition.
+fn condition(
+    chain: &mut Chain,
+    words: &mut Words<'_>,
+    candidates: Candidates<'_>,
+) -> Option<NodeId> {
+    let Candidates { a, b, nodes } = candidates;
+    let compared = chain.binary(BinaryFn::Less, a, b);
+    let condition = [compared.unwrap_or(a), a, b][words.below(3)];
+    chain.select(condition, b, words.pick(nodes)).ok()
 }
 
 /// The last two axes the other way around.

@@ -46,7 +46,7 @@ fn apply(chain: &mut Chain, row: &Row, of: &[NodeId]) -> Result<NodeId, Error> {
     let axes = row.get("axes").map(numbers).unwrap_or_default();
     let first = |usual: i32| axes.first().copied().unwrap_or(usual);
     let is = |name: &str| row.get(name) == Some(&Value::Bool(true));
-    if let Some(function) = BinaryFn::ALL.iter().find(|known| known.name() == op) {
+    if let Some(function) = BinaryFn::OF_TENSORS.iter().find(|known| known.name() == op) {
         return chain.binary(*function, of[0], of[1]);
     }
     for reduction in Reduction::ALL {
@@ -68,6 +68,7 @@ fn apply(chain: &mut Chain, row: &Row, of: &[NodeId]) -> Result<NodeId, Error> {
     match op {
         "exp" => chain.unary(UnaryFn::Exp, of[0]),
         "clamp" => chain.clamp(of[0], of[1], of[2]),
+        "where" => chain.select(of[0], of[1], of[2]),
         "dot" => chain.dot(of[0], of[1]),
         "matmul" => chain.matmul(of[0], of[1]),
         "attention" => {
@@ -133,6 +134,7 @@ fn every_operation_has_rows() {
         "exp",
         "add",
         "clamp",
+        "where",
         "dot",
         "matmul",
         "attention",

@@ -76,6 +76,21 @@ const CASES = {
       return x.map((_, i) => a[i] - a.at(-1 - i) - b[i] / b.at(-1 - i));
     },
   },
+  "a step of bodies in a world without borders": {
+    ask: (gpu, x, y) => {
+      const [at, speed] = [gpu.tensor(x, [60, 50]), gpu.tensor(y, [50])];
+      const moved = speed.mul(at.atan2(speed).cos()).add(at).mod(1.5);
+      const isFast = speed.abs().greater(0.5);
+      return gpu.where(isFast, moved.floor(), at.mul(2 ** 20).sin());
+    },
+    right: (x, y) =>
+      x.map((at, i) => {
+        const speed = y[i % 50];
+        const moved = at + speed * Math.cos(Math.atan2(at, speed));
+        if (Math.abs(speed) <= 0.5) return Math.sin(at * 2 ** 20);
+        return Math.floor(moved - 1.5 * Math.floor(moved / 1.5));
+      }),
+  },
   "rows by index, joined to others": {
     ask: (gpu, x) => {
       const table = gpu.tensor(x, [60, 50]);

@@ -24,7 +24,8 @@ const computed = async () => {
     const count = Math.floor(x.length / width);
     return gpu.tensor(x.subarray(0, count * width), [count, width]);
   };
-  const functions = "relu sigmoid tanh silu gelu exp abs neg sin cos tan";
+  const functions =
+    "relu sigmoid tanh silu gelu exp abs neg sin cos floor ceil round sign";
   const asked = {
     lerp: gpu.lerp(x, y, 0.3),
     "lerp, each its own t": gpu.lerp(x, y, t),
@@ -34,15 +35,26 @@ const computed = async () => {
     "a field": gpu.states.gradients(new Uint8Array(x.buffer.slice(0, 3200)), {
       field: "exp(-rho * rho / 9) * sin(theta) + log(theta + 1) + rho ^ 3",
     }),
+    "a field of tangents": gpu.states.gradients(
+      new Uint8Array(x.buffer.slice(0, 3200)),
+      {
+        field: "tan(rho) + cos(theta)",
+      },
+    ),
     distances: gpu.states.distance(
       new Uint8Array(x.buffer.slice(0, 3200)),
       new Uint8Array(y.buffer.slice(0, 3200)),
     ),
   };
   for (const name of functions.split(" ")) {
-    const tensor = gpu.tensor(x);
-    if (name in tensor) asked[name] = tensor[name]().read();
+    asked[name] = gpu.tensor(x)[name]().read();
   }
+  // Some arguments of waves are far from 0, and most are near.
+  asked.waves = gpu.tensor(x).pow(9).mul(1000).sin().read();
+  for (const name of ["mod", "atan2", "less", "greaterEqual", "notEqual"]) {
+    asked[name] = gpu.tensor(x)[name](gpu.tensor(y)).read();
+  }
+  asked.where = gpu.where(gpu.tensor(x).round(), gpu.tensor(y), 3).read();
   asked.log = gpu.tensor(t).log().sqrt().read();
   asked.pow = gpu.tensor(t).pow(gpu.tensor(y)).read();
   asked.minimum = gpu.tensor(x).minimum(gpu.tensor(y)).maximum(-0.5).read();

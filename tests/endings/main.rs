@@ -181,7 +181,9 @@ fn maps_end() {
         let shape = Shape::new(&[9]).unwrap();
         let at = chain.input(shape, DType::U32, Home::Call).unwrap();
         let gathered = chain.gather(a, at, 0).unwrap();
-        vec![flat, strided, joined, gathered]
+        // A long division, whose steps are as many as the bits of its operands say.
+        let rest = chain.binary(BinaryFn::Mod, strided, b).unwrap();
+        vec![flat, strided, joined, gathered, rest]
     }));
 }
 

@@ -33,6 +33,7 @@ import {
   makeTensor,
   type ReadAllOptions,
   readTensors,
+  whereTrue,
 } from "../tensor/session-methods.js";
 import type { Tensor } from "../tensor/tensor.js";
 import {
@@ -191,6 +192,20 @@ export class Session {
     return makeTensor(this.#calls, data, shape, options) as Tensor<
       KindOf<Data>
     >;
+  }
+
+  /**
+   * The elements of `a` where a condition is true, and those of `b` elsewhere; all three
+   * broadcast, and `a` and `b` may be numbers. Zeros are false, and all else is true, NaN
+   * too: comparisons give 1 and 0. What is not taken has no effect, not even as NaN.
+   * Throws `invalid-input` where shapes do not fit.
+   *
+   * @example
+   * const x = gpu.tensor([-1, 4, 9]);
+   * await gpu.where(x.less(0), 0, x.sqrt()).read(); // [0, 2, 3]
+   */
+  where(condition: Tensor, a: Tensor | number, b: Tensor | number): Tensor {
+    return whereTrue(this.#calls, condition, a, b);
   }
 
   /**

@@ -52,6 +52,15 @@ export function binary(fn: number, a: Node, b: Node): Node {
   return operation(CODE.binary, [a, b], JUST[fn], shape, FLOATS);
 }
 
+/** The elements of `a` where a condition is true, those of `b` elsewhere; all broadcast. */
+export function where(condition: Node, a: Node, b: Node): Node {
+  const operands = [condition, a, b];
+  if (operands.some(({ dtype }) => dtype !== FLOATS)) throw notFloats("where");
+  const both = broadcast("where", condition.shape, a.shape);
+  const shape = broadcast("where", both, b.shape);
+  return operation(CODE.where, operands, NOTHING, shape, FLOATS);
+}
+
 /** minimum(maximum(x, low), high), in the shape of x. */
 export function clamp(x: Node, low: Node, high: Node): Node {
   for (const { dtype } of [x, low, high]) {

@@ -20,6 +20,7 @@ export const CODE = {
   concat: 12,
   matmul: 13,
   attention: 14,
+  where: 15,
 } as const;
 
 /** Functions of one value. */
@@ -35,6 +36,12 @@ export const UNARY = {
   sqrt: 8,
   abs: 9,
   neg: 10,
+  sin: 11,
+  cos: 12,
+  floor: 13,
+  ceil: 14,
+  round: 15,
+  sign: 16,
 } as const;
 
 /** Functions of two values. */
@@ -46,6 +53,14 @@ export const BINARY = {
   minimum: 4,
   maximum: 5,
   pow: 6,
+  mod: 7,
+  atan2: 8,
+  less: 9,
+  lessEqual: 10,
+  greater: 11,
+  greaterEqual: 12,
+  equal: 13,
+  notEqual: 14,
 } as const;
 
 /** How many values become one. */

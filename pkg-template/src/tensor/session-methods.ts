@@ -1,14 +1,16 @@
-// `gpu.tensor` and `gpu.readAll`: from data to a tensor, and from tensors to arrays.
+// `gpu.tensor`, `gpu.where` and `gpu.readAll`: from data to a tensor, of several tensors one,
+// and from tensors to arrays.
 
 import { endedError } from "../calls/call-errors.js";
 import type { CallOptions } from "../calls/call-options.js";
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkOptions, labeled } from "../checks/options.js";
+import { where } from "./arithmetic.js";
 import { ChainOperands, READ_ALL } from "./chain-operands.js";
 import type { TensorData } from "./copy-in.js";
 import { inputOf, type TensorOptions } from "./input.js";
 import type { Elements } from "./kinds.js";
-import { nodeOf, Tensor } from "./tensor.js";
+import { nodeOf, operandOf, Tensor } from "./tensor.js";
 import type { TensorSession } from "./tensor-session.js";
 
 /** What `gpu.readAll` takes last: as other calls, with an array of arrays as `into`. */
@@ -37,6 +39,18 @@ export function makeTensor(
   const node = inputOf(calls, about, data, dims, options);
   // Short data is uploaded with its second use.
   if (node.storage!.isResident) calls.residents.makeResident(node);
+  return new Tensor(calls, node);
+}
+
+/** Picks elements of two tensors or numbers. */
+export function whereTrue(
+  calls: TensorSession,
+  condition: Tensor,
+  a: Tensor | number,
+  b: Tensor | number,
+): Tensor {
+  const [first, second] = [a, b].map((of) => operandOf("where", calls, of));
+  const node = where(nodeOf("where", calls, condition), first, second);
   return new Tensor(calls, node);
 }
 

@@ -124,6 +124,30 @@ export class Tensor<Kind extends Elements = Float32Array> {
   neg(): Tensor {
     return this.#unary(UNARY.neg);
   }
+  /** Sine of radians, for every finite number. */
+  sin(): Tensor {
+    return this.#unary(UNARY.sin);
+  }
+  /** Cosine of radians, for every finite number. */
+  cos(): Tensor {
+    return this.#unary(UNARY.cos);
+  }
+  /** The largest whole number that is not above. */
+  floor(): Tensor {
+    return this.#unary(UNARY.floor);
+  }
+  /** The smallest whole number that is not below. */
+  ceil(): Tensor {
+    return this.#unary(UNARY.ceil);
+  }
+  /** The nearest whole number, and of two that are as near the even one: 0.5 gives 0, 1.5 gives 2. */
+  round(): Tensor {
+    return this.#unary(UNARY.round);
+  }
+  /** −1, 0 or 1; NaN of NaN. */
+  sign(): Tensor {
+    return this.#unary(UNARY.sign);
+  }
 
   /** The sum of both. */
   add(other: Tensor | number): Tensor {
@@ -156,6 +180,42 @@ export class Tensor<Kind extends Elements = Float32Array> {
   pow(other: Tensor | number): Tensor {
     return this.#binary(BINARY.pow, "pow", other);
   }
+  /**
+   * What is left of this tensor after whole multiples of the other, with the sign of the
+   * other, as in NumPy and TensorFlow.js: −1 by 3 gives 2. NaN by 0. The remainder of
+   * floats is exact, however large the quotient.
+   */
+  mod(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.mod, "mod", other);
+  }
+  /** The angle of points in radians, from −π to π: this is y, and `x` the other coordinate. */
+  atan2(x: Tensor | number): Tensor {
+    return this.#binary(BINARY.atan2, "atan2", x);
+  }
+  /** 1 where this is less than the other, else 0. Comparisons with NaN are 0. */
+  less(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.less, "less", other);
+  }
+  /** 1 where this is less than the other or equal, else 0. */
+  lessEqual(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.lessEqual, "lessEqual", other);
+  }
+  /** 1 where this is greater than the other, else 0. */
+  greater(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.greater, "greater", other);
+  }
+  /** 1 where this is greater than the other or equal, else 0. */
+  greaterEqual(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.greaterEqual, "greaterEqual", other);
+  }
+  /** 1 where both are equal, else 0. */
+  equal(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.equal, "equal", other);
+  }
+  /** 0 where both are equal, else 1: NaN differs from all. */
+  notEqual(other: Tensor | number): Tensor {
+    return this.#binary(BINARY.notEqual, "notEqual", other);
+  }
   /** Every element times a number. */
   scale(factor: number): Tensor {
     if (typeof factor !== "number") {
@@ -166,7 +226,9 @@ export class Tensor<Kind extends Elements = Float32Array> {
   /** Each element, or the bound that it is outside of: minimum(maximum(x, low), high). */
   clamp(low: Tensor | number, high: Tensor | number): Tensor {
     const x = this.#own("clamp");
-    const bounds = [low, high].map((bound) => this.#operand("clamp", bound));
+    const bounds = [low, high].map((bound) =>
+      operandOf("clamp", this.#calls, bound),
+    );
     return this.#give(arithmetic.clamp(x, bounds[0], bounds[1]));
   }
 
@@ -383,11 +445,6 @@ export class Tensor<Kind extends Elements = Float32Array> {
     return this.#node;
   }
 
-  #operand(op: string, other: Tensor | number): Node {
-    if (typeof other === "number") return constant(other);
-    return nodeOf(op, this.#calls, other);
-  }
-
   #give<Given extends Elements = Float32Array>(node: Node): Tensor<Given> {
     return new Tensor(this.#calls, node);
   }
@@ -400,7 +457,8 @@ export class Tensor<Kind extends Elements = Float32Array> {
 
   #binary(fn: number, op: string, other: Tensor | number): Tensor {
     const x = this.#own(op);
-    return this.#give(arithmetic.binary(fn, x, this.#operand(op, other)));
+    const operand = operandOf(op, this.#calls, other);
+    return this.#give(arithmetic.binary(fn, x, operand));
   }
 
   #reduce<Given extends Elements = Float32Array>(
@@ -415,4 +473,13 @@ export class Tensor<Kind extends Elements = Float32Array> {
     const x = this.#own(reductions.NORM_NAMES[kind]);
     return this.#give(reductions.norm(kind, x, options));
   }
+}
+
+/** The node of a tensor of this session, or of a number; throws for anything else. */
+export function operandOf(
+  op: string,
+  calls: TensorSession,
+  value: Tensor | number,
+): Node {
+  return typeof value === "number" ? constant(value) : nodeOf(op, calls, value);
 }

@@ -1,6 +1,6 @@
 //! Expressions on the CPU: one pass over a block of values for each term.
 
-use super::functions::{binary, unary};
+use super::functions::{binary, choose, unary};
 use crate::kernel::{Expr, Term, TermId};
 
 /// Elements that are computed at once. A column of 256 floats is a kilobyte, so the columns of
@@ -91,6 +91,7 @@ impl Columns {
                 Term::Variable(_) => {}
                 Term::Unary(function, a) => unary(function, column(a), to),
                 Term::Binary(function, a, b) => binary(function, [column(a), column(b)], to),
+                Term::Where(operands) => choose(operands.map(column), to),
             }
         }
     }

@@ -1,6 +1,8 @@
 //! The functions of expressions, as in `shaders/lib/functions.wgsl`.
 
-use super::math::{cosine, exponential, hyperbolic_tangent, logarithm, power, sine, tangent};
+use super::math::{
+    FAR, angle, exponential, far_wave, hyperbolic_tangent, logarithm, modulo, power, wave,
+};
 use crate::kernel::{BinaryFn, UnaryFn};
 
 /// Values that a longer function is applied to at once. There are too many for the compiler to
@@ -23,10 +25,14 @@ pub(super) fn unary(function: UnaryFn, values: &[f32], to: &mut [f32]) {
         UnaryFn::Sqrt => each(values, to, f32::sqrt),
         UnaryFn::Abs => each(values, to, f32::abs),
         UnaryFn::Neg => each(values, to, |x| -x),
+        UnaryFn::Sin => by_lanes(values, to, |x| waves(x, 0)),
+        UnaryFn::Cos => by_lanes(values, to, |x| waves(x, 1)),
+        UnaryFn::Floor => by_lanes(values, to, |x| apply(x, f32::floor)),
+        UnaryFn::Ceil => by_lanes(values, to, |x| apply(x, f32::ceil)),
+        UnaryFn::Round => by_lanes(values, to, |x| apply(x, f32::round_ties_even)),
+        UnaryFn::Sign => by_lanes(values, to, |x| apply(x, sign)),
         UnaryFn::Recip => each(values, to, f32::recip),
-        UnaryFn::Sin => by_lanes(values, to, |x| apply(x, sine)),
-        UnaryFn::Cos => by_lanes(values, to, |x| apply(x, cosine)),
-        UnaryFn::Tan => by_lanes(values, to, |x| apply(x, tangent)),
+        UnaryFn::Tan => by_lanes(values, to, tangents),
     }
 }
 
@@ -40,8 +46,33 @@ pub(super) fn binary(function: BinaryFn, values: [&[f32]; 2], to: &mut [f32]) {
         BinaryFn::Minimum => pairs(values, to, |a, b| or_nan(a, b, if a < b { a } else { b })),
         BinaryFn::Maximum => pairs(values, to, |a, b| or_nan(a, b, if a > b { a } else { b })),
         BinaryFn::Pow => by_call(values, to, power),
+        BinaryFn::Mod => by_call(values, to, modulo),
+        BinaryFn::Atan2 => by_call(values, to, angle),
+        BinaryFn::Less => compare(values, to, [1.0, 0.0, 0.0, 0.0]),
+        BinaryFn::LessEqual => compare(values, to, [1.0, 1.0, 0.0, 0.0]),
+        BinaryFn::Greater => compare(values, to, [0.0, 0.0, 1.0, 0.0]),
+        BinaryFn::GreaterEqual => compare(values, to, [0.0, 1.0, 1.0, 0.0]),
+        BinaryFn::Equal => compare(values, to, [0.0, 1.0, 0.0, 0.0]),
+        BinaryFn::NotEqual => compare(values, to, [1.0, 0.0, 1.0, 1.0]),
         BinaryFn::Same => pairs(values, to, same),
     }
+}
+
+/// Takes each second value where the first one, a condition, is true, and each third elsewhere.
+pub(super) fn choose([conditions, a, b]: [&[f32]; 3], to: &mut [f32]) {
+    for (((to, condition), a), b) in to.iter_mut().zip(conditions).zip(a).zip(b) {
+        *to = if *condition == 0.0 { *b } else { *a };
+    }
+}
+
+/// The one loop of all comparisons, by what these give where the first value is below the second,
+/// where both are equal, where the first is above, and where either is NaN.
+fn compare(values: [&[f32]; 2], to: &mut [f32], [below, same, above, apart]: [f32; 4]) {
+    pairs(values, to, |a, b| {
+        let ordered = if a > b { above } else { apart };
+        let ordered = if a == b { same } else { ordered };
+        if a < b { below } else { ordered }
+    });
 }
 
 fn each(values: &[f32], to: &mut [f32], function: impl Fn(f32) -> f32) {
@@ -69,6 +100,29 @@ fn by_lanes(values: &[f32], to: &mut [f32], function: fn(&mut Lanes)) {
 fn apply(lanes: &mut Lanes, function: impl Fn(f32) -> f32) {
     for x in lanes {
         *x = function(*x);
+    }
+}
+
+/// Sines with some quarters of a turn more. A value gives the same bits beside any others. Not
+/// inlined, because sines, cosines and tangents share this code.
+#[inline(never)]
+fn waves(lanes: &mut Lanes, quarters: i32) {
+    let is_far = |x: f32| x.abs() > FAR;
+    if !lanes.iter().any(|x| is_far(*x)) {
+        return apply(lanes, |x| wave(x, quarters));
+    }
+    for x in lanes {
+        let own = if is_far(*x) { far_wave } else { wave };
+        *x = own(*x, quarters);
+    }
+}
+
+fn tangents(lanes: &mut Lanes) {
+    let mut cosines = *lanes;
+    waves(lanes, 0);
+    waves(&mut cosines, 1);
+    for (x, cosine) in lanes.iter_mut().zip(cosines) {
+        *x /= cosine;
     }
 }
 
@@ -102,6 +156,11 @@ fn same(a: f32, b: f32) -> f32 {
     } else {
         0.0
     }
+}
+
+fn sign(x: f32) -> f32 {
+    let signed = if x < 0.0 { -1.0 } else { x };
+    if x > 0.0 { 1.0 } else { signed }
 }
 
 fn sigmoid(x: f32) -> f32 {

@@ -64,6 +64,10 @@ pub enum Op {
     Binary(BinaryFn),
     /// A value between a low and a high one: minimum(maximum(x, low), high).
     Clamp,
+    /// The second operand where the first, a condition, is true, and the third elsewhere; all
+    /// three broadcast. A condition is false where it is a zero of either sign, and true for all
+    /// else, NaN included.
+    Where,
     /// Sum of products along the last axis.
     Dot,
     /// The product of matrices, which are the last two axes of each operand; the axes in front
@@ -213,6 +217,7 @@ impl Op {
             Op::Unary(function) => function.name(),
             Op::Binary(function) => function.name(),
             Op::Clamp => "clamp",
+            Op::Where => "where",
             Op::Dot => "dot",
             Op::Matmul => "matmul",
             Op::Attention(_) => "attention",

@@ -28,6 +28,11 @@ impl Chain {
         self.apply(Op::Clamp, &[x, low, high])
     }
 
+    /// `a` where the condition is true, `b` elsewhere.
+    pub fn select(&mut self, condition: NodeId, a: NodeId, b: NodeId) -> Result<NodeId, Error> {
+        self.apply(Op::Where, &[condition, a, b])
+    }
+
     pub fn dot(&mut self, a: NodeId, b: NodeId) -> Result<NodeId, Error> {
         self.apply(Op::Dot, &[a, b])
     }

@@ -16,7 +16,7 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
         Op::Input { .. } | Op::Constant { .. } => 0,
         Op::Binary(_) | Op::Dot | Op::Matmul | Op::Gather { .. } => 2,
         Op::Norm { norm, .. } => 1 + usize::from(*norm != Norm::Softmax),
-        Op::Clamp => 3,
+        Op::Clamp | Op::Where => 3,
         Op::Attention(_) => 4,
         Op::Concat { .. } => operands.len().max(1),
         _ => 1,
@@ -47,6 +47,10 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
         }
         Op::Unary(_) => operands[0].shape,
         Op::Binary(_) => operands[0].shape.broadcast(operands[1].shape, name)?,
+        Op::Where => {
+            let [condition, a, b] = [0, 1, 2].map(|place| operands[place].shape);
+            condition.broadcast(a, name)?.broadcast(b, name)?
+        }
         Op::Clamp | Op::Norm { .. } => scaled(op, operands)?,
         Op::Dot => dot(operands)?,
         Op::Matmul => matmul(operands[0].shape, operands[1].shape)?,

@@ -31,9 +31,10 @@ enum Code {
     Concat = 12,
     Matmul = 13,
     Attention = 14,
+    Where = 15,
 }
 
-const CODES: [Code; 15] = [
+const CODES: [Code; 16] = [
     Code::Input,
     Code::Constant,
     Code::Unary,
@@ -49,6 +50,7 @@ const CODES: [Code; 15] = [
     Code::Concat,
     Code::Matmul,
     Code::Attention,
+    Code::Where,
 ];
 
 impl Chain {
@@ -114,6 +116,7 @@ fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code
             Code::Binary
         }
         Op::Clamp => Code::Clamp,
+        Op::Where => Code::Where,
         Op::Dot => Code::Dot,
         Op::Matmul => Code::Matmul,
         Op::Attention(heads) => {
@@ -171,8 +174,9 @@ fn record(
         }
         Code::Constant => return chain.constant().ok(),
         Code::Unary => Op::Unary(attributes.pick(&UnaryFn::OF_TENSORS)?),
-        Code::Binary => Op::Binary(attributes.pick(&BinaryFn::ALL)?),
+        Code::Binary => Op::Binary(attributes.pick(&BinaryFn::OF_TENSORS)?),
         Code::Clamp => Op::Clamp,
+        Code::Where => Op::Where,
         Code::Dot => Op::Dot,
         Code::Matmul => Op::Matmul,
         Code::Attention => Op::Attention(Heads {

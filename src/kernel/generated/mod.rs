@@ -12,7 +12,7 @@
 //!
 //! | op | error at most |
 //! |---|---|
-//! | relu abs neg minimum maximum clamp, max min argmax, what moves elements | exact |
+//! | relu abs neg sign floor ceil round minimum maximum clamp, max min argmax, comparisons, where, what moves elements | exact |
 //! | add sub mul | 1 u; a device may fuse a product and a sum, which rounds once less |
 //! | div | 5 u |
 //! | sqrt | 10 u |
@@ -23,6 +23,9 @@
 //! | gelu | (32 + 8·x²) u of its absolute value, and 4 u of abs(x) |
 //! | geluTanh | (32 + 16·abs(v)) u of its absolute value, v = 1.6·(x + 0.045·x³) |
 //! | pow | (16 + 16·abs(y·log2 x)) u, and abs(y)·2⁻²¹ for x in [0.5, 2] |
+//! | sin cos | 4 u absolute, for every finite number |
+//! | mod | 1 u, however large the quotient |
+//! | atan2 | 16 u |
 //! | matmul | n u of the sum of absolute values of n products |
 //! | attention | scores as matmul; weights as exp of how far a score lies below the largest, and 8n u for n keys; n u of the sums of n weights and of n absolute weighed values |
 //! | softmax layerNorm rmsNorm normalize | what their definitions give op by op: e = exp(x − max), e / sum(e); c = x − mean(x), c / sqrt(mean(c²) + ε); x / sqrt(mean(x²) + ε); x / max(sqrt(sum(x²)), ε) |
@@ -34,7 +37,11 @@
 //! argmax gives the place of the first one. Which of two zeros minimum and
 //! maximum give is open. pow of a negative base is NaN unless the exponent is
 //! whole, and 1 for the exponent 0 and the base 1, even of NaN; infinite
-//! exponents are as the device gives them. In causal attention, keys and values
+//! exponents are as the device gives them. Comparisons with NaN are 0, notEqual
+//! with NaN is 1, and a condition is false for a zero only; these and sign go by
+//! the bits of floats, subnormal ones too. sin and cos of infinities are NaN, as
+//! is mod by zero and of infinities. Which of two zeros floor, ceil, round, sign
+//! and mod give is open. In causal attention, keys and values
 //! behind a query have the weight 0; where these are NaN or infinite, the result
 //! may be NaN. Division by zero and overflow give infinities where the device has
 //! infinities; WGSL lets a device assume that *arithmetic* gives none. Denormals
@@ -60,6 +67,7 @@ use crate::program::{Body, Layout, Scalar, Stage, Tiles, Width};
 pub(super) use self::map::VECTORS;
 
 const BUILTIN: &str = shader!("builtin");
+const WAVES: &str = shader!("waves");
 const FOLDS: &str = shader!("folds");
 const MAP: &str = shader!("map");
 const ROWS: &str = shader!("rows");
@@ -99,7 +107,7 @@ pub fn source(stage: &Stage, tiles: Tiles) -> String {
             }
         },
     };
-    let mut text = [SEGMENTS_LIBRARY, BUILTIN, FUNCTIONS, library].join("\n");
+    let mut text = [SEGMENTS_LIBRARY, BUILTIN, WAVES, FUNCTIONS, library].join("\n");
     for (number, part) in template.split('$').enumerate() {
         text += "\n";
         match number {

@@ -9,6 +9,7 @@ mod elements;
 mod moves;
 mod record;
 mod rows;
+mod simulation;
 mod single;
 
 pub use crate::graph::chain::Axes;

@@ -53,10 +53,10 @@ pub(super) fn bounds(lowered: &Lowered) -> Vec<Bound> {
     }
     let mut bounds: Vec<Bound> = Vec::with_capacity(lowered.values.len());
     for value in &lowered.values {
-        let bound = match value.primitive {
+        let bound = match &value.primitive {
             Primitive::Product(_) => Bound::Product,
             Primitive::Reduce { over, .. } => of_fold(lowered, &bounds, value, over.axes),
-            Primitive::Unary(_) | Primitive::Binary(_) => {
+            primitive if primitive.is_elementwise() => {
                 let is_behind = |operand: &&usize| {
                     bounds[**operand] == Bound::Product
                         && users[**operand] == 1

@@ -220,10 +220,9 @@ fn reshapable(values: &[Value]) -> Vec<bool> {
                 _ => count == 1,
             }
         };
-        is_reshapable.push(match value.primitive {
-            Primitive::Unary(_) | Primitive::Binary(_) | Primitive::Reshape => {
-                value.operands.iter().all(is_whole_or_one)
-            }
+        is_reshapable.push(match &value.primitive {
+            Primitive::Reshape => value.operands.iter().all(is_whole_or_one),
+            own if own.is_elementwise() => value.operands.iter().all(is_whole_or_one),
             Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Gather(_) => false,
             // Everything else lies in memory, or is one number.
             _ => true,

@@ -81,6 +81,7 @@ pub(super) enum DraftTerm {
     Scalar(usize),
     Unary(UnaryFn, usize),
     Binary(BinaryFn, usize, usize),
+    Where([usize; 3]),
     Fold(Fold, usize),
     /// An attention, by its loads of queries, keys and values.
     Attention([usize; 3]),
@@ -88,12 +89,13 @@ pub(super) enum DraftTerm {
 
 impl DraftTerm {
     pub(super) fn operands(self) -> impl Iterator<Item = usize> {
-        let (first, second) = match self {
-            DraftTerm::Load(_) | DraftTerm::Scalar(_) | DraftTerm::Attention(_) => (None, None),
-            DraftTerm::Unary(_, a) | DraftTerm::Fold(_, a) => (Some(a), None),
-            DraftTerm::Binary(_, a, b) => (Some(a), Some(b)),
+        let operands = match self {
+            DraftTerm::Load(_) | DraftTerm::Scalar(_) | DraftTerm::Attention(_) => [None; 3],
+            DraftTerm::Unary(_, a) | DraftTerm::Fold(_, a) => [Some(a), None, None],
+            DraftTerm::Binary(_, a, b) => [Some(a), Some(b), None],
+            DraftTerm::Where(operands) => operands.map(Some),
         };
-        first.into_iter().chain(second)
+        operands.into_iter().flatten()
     }
 }
 
@@ -154,6 +156,10 @@ impl Draft {
             Primitive::Binary(function) => {
                 let (a, b) = (operand(self, 0), operand(self, 1));
                 self.push(DraftTerm::Binary(*function, a, b))
+            }
+            Primitive::Where => {
+                let operands = [0, 1, 2].map(|place| operand(self, place));
+                self.push(DraftTerm::Where(operands))
             }
             Primitive::Reduce { fold, .. } | Primitive::Partial { fold, .. } => {
                 let a = operand(self, 0);

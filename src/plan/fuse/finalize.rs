@@ -309,6 +309,7 @@ impl Geometry<'_> {
                 (Some(variable), _) => Term::Variable(variable),
                 (None, DraftTerm::Unary(function, a)) => Term::Unary(function, to[a]),
                 (None, DraftTerm::Binary(function, a, b)) => Term::Binary(function, to[a], to[b]),
+                (None, DraftTerm::Where(operands)) => Term::Where(operands.map(|of| to[of])),
                 (None, _) => unreachable!("a fold is known before a term uses it"),
             };
             to[id] = made.push(term);

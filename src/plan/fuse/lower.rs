@@ -24,6 +24,7 @@ pub(super) enum Primitive {
     Count(u32),
     Unary(UnaryFn),
     Binary(BinaryFn),
+    Where,
     /// One value for at most [`STRIP`] values along axes.
     Reduce {
         fold: Fold,
@@ -53,6 +54,14 @@ impl Primitive {
         matches!(
             self,
             Primitive::Input(_) | Primitive::Constant(_) | Primitive::Count(_)
+        )
+    }
+
+    /// Whether each element is computed of the operands' elements at its place.
+    pub(super) fn is_elementwise(&self) -> bool {
+        matches!(
+            self,
+            Primitive::Unary(_) | Primitive::Binary(_) | Primitive::Where
         )
     }
 }
@@ -97,6 +106,7 @@ impl Lowered {
             Op::Constant { index } => Primitive::Constant(*index),
             Op::Unary(function) => Primitive::Unary(*function),
             Op::Binary(function) => Primitive::Binary(*function),
+            Op::Where => Primitive::Where,
             Op::Clamp => {
                 let raised = self.binary(BinaryFn::Maximum, operands[0], operands[1]);
                 return self.binary(BinaryFn::Minimum, raised, operands[2]);

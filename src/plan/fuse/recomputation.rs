@@ -26,6 +26,7 @@ pub(super) fn recomputations(lowered: &Lowered) -> Vec<Recomputation> {
         let work = match value.primitive {
             Primitive::Unary(function) if function.is_cheap() => 1,
             Primitive::Binary(function) if function.is_cheap() => 1,
+            Primitive::Where => 1,
             Primitive::Unary(_) | Primitive::Binary(_) => COSTLY,
             Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => 0,
             _ => {

@@ -3,7 +3,7 @@
 //! `cuts` decides which values get stages of their own; what a stage computes is put
 //! together in `draft`.
 
-use super::lower::{Lowered, Primitive};
+use super::lower::Lowered;
 use super::view::View;
 use crate::graph::chain::Reduced;
 use crate::graph::shape::{MAX_RANK, Shape};
@@ -172,7 +172,7 @@ impl Stages<'_> {
             if self.uses[id].contains(&used) {
                 return true;
             }
-            if let Primitive::Unary(_) | Primitive::Binary(_) = value.primitive {
+            if value.primitive.is_elementwise() {
                 value
                     .operands
                     .iter()

@@ -172,11 +172,11 @@ fn passes_of_rows(rows: &Rows) -> usize {
 fn passes(value: &Expr) -> usize {
     let passes = value.terms().iter().map(|term| match term {
         Term::Const(_) | Term::Variable(_) => 0,
-        Term::Unary(UnaryFn::Relu | UnaryFn::Abs | UnaryFn::Neg, _) => 1,
+        Term::Unary(function, _) if function.is_cheap() => 1,
         Term::Unary(UnaryFn::Sqrt | UnaryFn::Recip, _) => 4,
         Term::Unary(..) => 32,
-        Term::Binary(BinaryFn::Pow, ..) => 128,
-        Term::Binary(..) => 1,
+        Term::Binary(BinaryFn::Pow | BinaryFn::Mod | BinaryFn::Atan2, ..) => 128,
+        Term::Binary(..) | Term::Where(_) => 1,
     });
     1 + passes.sum::<usize>()
 }

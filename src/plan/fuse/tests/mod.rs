@@ -55,6 +55,16 @@ fn elementwise_chains_are_one_kernel() {
         },
         "dispatch map((relu(in0) * c0) + in1) in0, in1 -> result",
     );
+    check(
+        &[&[100], &[100]],
+        |g, x| {
+            let c = g.constant()?;
+            let is_less = g.binary(BinaryFn::LessEqual, x[0], c)?;
+            let wave = g.unary(UnaryFn::Sin, x[1])?;
+            Ok(vec![g.select(is_less, wave, c)?])
+        },
+        "dispatch map(where(lessEqual(in0, c0), sin(in1), c0)) in0, in1 -> result",
+    );
     // Equal operations are computed once, and operations that no result needs never.
     check(
         &[&[100]],

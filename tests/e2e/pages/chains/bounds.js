@@ -90,6 +90,18 @@ function gentle(x, factor, own, least = 0) {
 
 const sizeOf = ({ v, e }) => Math.abs(v) + e;
 
+/** Half to even. */
+function rounded(x) {
+  const near = Math.round(x);
+  return near - x === 0.5 && near % 2 !== 0 ? near - 1 : near;
+}
+
+/** Functions that are exact where the value is. */
+const steps = (f) => (x) => monotone(x, f, () => 0);
+
+/** Functions whose slope is at most 1. */
+const wave = (f) => (x) => number(f(x.v), x.e, 4 * U);
+
 /** Functions of one value, by the tensor's method. */
 export const UNARY = {
   relu: (x) =>
@@ -108,6 +120,12 @@ export const UNARY = {
   sqrt,
   abs: ({ v, e }) => ({ v: Math.abs(v), e }),
   neg,
+  sin: wave(Math.sin),
+  cos: wave(Math.cos),
+  floor: steps(Math.floor),
+  ceil: steps(Math.ceil),
+  round: steps(rounded),
+  sign: steps(Math.sign),
 };
 
 function pow(x, y) {
@@ -125,6 +143,41 @@ function pow(x, y) {
   return number(v, e, own * (Math.abs(v) + e));
 }
 
+/** Between 0 and b: whatever else is not known, this is. */
+function mod(a, b) {
+  const rest = a.v % b.v; // Exact, with the sign of a.
+  const v = rest !== 0 && rest < 0 !== b.v < 0 ? rest + b.v : rest;
+  const moved = a.e + (Math.abs(Math.floor(a.v / b.v)) + 1) * b.e;
+  const isSure =
+    moved === 0 || (Math.abs(v) > moved && Math.abs(b.v) - Math.abs(v) > moved);
+  let e = isSure ? moved : sizeOf(b);
+  if (Math.abs(b.v) <= b.e) e = Infinity;
+  return number(v, e, U * (Math.abs(v) + e));
+}
+
+/** The angle of the point (b, a). */
+function atan2(a, b) {
+  const v = Math.atan2(a.v, b.v);
+  const away = Math.hypot(a.v, b.v) - a.e - b.e;
+  const isCut = b.v - b.e <= 0 && Math.abs(a.v) <= a.e;
+  let e = a.e + b.e === 0 ? 0 : Infinity;
+  if (away > 0 && !isCut) e = (a.e + b.e) / away;
+  return number(v, e, 16 * U * (Math.abs(v) + e));
+}
+
+/** 1 or 0, unless the values are so near that either may be. */
+const truth = (holds) => (a, b) => {
+  const isSure = Math.abs(a.v - b.v) > a.e + b.e || a.e + b.e === 0;
+  return number(Number(holds(a.v, b.v)), isSure ? 0 : 1, 0);
+};
+
+/** One of two values, by a condition. */
+export function where(condition, a, b) {
+  const chosen = condition.v === 0 ? b : a;
+  if (condition.e === 0 || Math.abs(condition.v) > condition.e) return chosen;
+  return number(chosen.v, a.e + b.e + Math.abs(a.v - b.v), 0);
+}
+
 /** Functions of two values, by the tensor's method. */
 export const BINARY = {
   add,
@@ -134,6 +187,14 @@ export const BINARY = {
   minimum: (a, b) => number(Math.min(a.v, b.v), Math.max(a.e, b.e), 0),
   maximum: (a, b) => number(Math.max(a.v, b.v), Math.max(a.e, b.e), 0),
   pow,
+  mod,
+  atan2,
+  less: truth((a, b) => a < b),
+  lessEqual: truth((a, b) => a <= b),
+  greater: truth((a, b) => a > b),
+  greaterEqual: truth((a, b) => a >= b),
+  equal: truth((a, b) => a === b),
+  notEqual: truth((a, b) => a !== b),
 };
 
 /**

@@ -18,6 +18,7 @@ import {
   rescaled,
   sum,
   UNARY,
+  where as chosen,
 } from "./bounds.js";
 
 const countOf = (dims) => dims.reduce((product, dim) => product * dim, 1);
@@ -77,6 +78,14 @@ export const unary = (name, x) => ({
 export function binary(name, a, b) {
   const dims = broadcast(a.dims, b.dims);
   return dims && make(dims, (p) => BINARY[name](at(a, p), at(b, p)));
+}
+
+export function where(condition, a, b) {
+  const both = broadcast(condition.dims, a.dims);
+  const dims = both && broadcast(both, b.dims);
+  return (
+    dims && make(dims, (p) => chosen(at(condition, p), at(a, p), at(b, p)))
+  );
 }
 
 export function clamp(x, low, high) {

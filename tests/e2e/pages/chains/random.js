@@ -10,8 +10,13 @@ import * as oracle from "./oracle.js";
 const UNARY = [
   ...["relu", "sigmoid", "tanh", "silu", "gelu", "geluTanh"],
   ...["exp", "log", "sqrt", "abs", "neg"],
+  ...["sin", "cos", "floor", "ceil", "round", "sign"],
 ];
-const BINARY = ["add", "sub", "mul", "div", "minimum", "maximum", "pow"];
+const BINARY = [
+  ...["add", "sub", "mul", "div", "minimum", "maximum", "pow"],
+  ...["mod", "atan2"],
+  ...["less", "lessEqual", "greater", "greaterEqual", "equal", "notEqual"],
+];
 const REDUCTIONS = ["sum", "mean", "max", "min", "argmax"];
 const NORMS = ["softmax", "layerNorm", "rmsNorm", "normalize"];
 const COLUMNS = [5, 8, 1, 3, 33, 40];
@@ -137,7 +142,7 @@ class Maker {
     const { tensor: x, expected: q } = a;
     const rank = x.shape.length;
     const axis = this.below(rank);
-    switch (this.below(23)) {
+    switch (this.below(24)) {
       case 0:
       case 1:
       case 2:
@@ -192,6 +197,8 @@ class Maker {
       case 20:
       case 21:
         return this.attention(a);
+      case 22:
+        return this.where(a);
       default: {
         const others = Array.from({ length: this.below(3) }, () =>
           this.below(2) ? a : this.operand(),
@@ -328,6 +335,24 @@ class Maker {
       what,
       ask: () => x[what](y),
       expect: () => oracle.binary(what, q, other),
+    };
+  }
+
+  /** By a comparison with another value, or by a value itself. */
+  where({ tensor: x, expected: q }) {
+    const [first, second] = [this.operand(), this.operand()];
+    const isCompared = this.below(2) === 0;
+    const zero = { dims: [], values: [exact(0)] };
+    return {
+      what: isCompared ? "where less" : "where",
+      ask: () =>
+        this.gpu.where(isCompared ? x.less(0) : x, first.tensor, second.tensor),
+      expect: () =>
+        oracle.where(
+          isCompared ? oracle.binary("less", q, zero) : q,
+          first.expected,
+          second.expected,
+        ),
     };
   }
 
