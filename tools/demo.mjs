@@ -53,7 +53,7 @@ async function measured(browser) {
     );
   }
   await page.goto(`${site.url}/?measure`);
-  await page.waitForFunction(() => window.__result, { timeout: 120_000 });
+  await page.waitForFunction(() => window.__result, { timeout: 240_000 });
   await new Promise((resolve) => setTimeout(resolve, 4000));
   mkdirSync("target", { recursive: true });
   await page.screenshot({ path: SCREENSHOT, fullPage: true });

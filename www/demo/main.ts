@@ -1,7 +1,9 @@
 // The demo page: six hundred creatures, a switch between the ways, live figures.
 //
-// At first the page has a short look at every way, while the creatures live on; with `?measure`
-// it measures everything. The result is left in `window.__result` for the command line.
+//   ?measure    measures everything; without it the page has a short look at every way
+//   ?report     the same as ?measure, and posts the result to /report
+//
+// The creatures live on meanwhile. The result is left in `window.__result` for the command line.
 
 import { sequence } from "../bench/ops/inputs.ts";
 import { Chart } from "../ways/chart.ts";
@@ -50,8 +52,13 @@ button.addEventListener("click", () => void runMeasure(WHOLE));
 let last = performance.now();
 scene.draw(world);
 requestAnimationFrame(tick);
-const isWhole = new URLSearchParams(location.search).has("measure");
-void runMeasure(isWhole ? WHOLE : LOOK);
+const query = new URLSearchParams(location.search);
+const isWhole = query.has("measure") || query.has("report");
+await runMeasure(isWhole ? WHOLE : LOOK);
+if (query.has("report")) {
+  const body = JSON.stringify(Reflect.get(window, "__result"));
+  await fetch("/report", { method: "POST", body });
+}
 
 /** Moves and draws; asks for the next answers once all of the last have come. */
 function tick(now: number): void {

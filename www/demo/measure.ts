@@ -35,7 +35,7 @@ export interface Extent {
 }
 
 export const LOOK: Extent = { rounds: 1, warm: 25, runs: 15, enough: 1000 };
-export const WHOLE: Extent = { rounds: 3, warm: 30, runs: 15, enough: 3000 };
+export const WHOLE: Extent = { rounds: 3, warm: 30, runs: 15, enough: 2000 };
 
 /** What is told while it is measured. */
 export type OnFrame = (way: WayName, headings: number, frame: Frame) => void;
