@@ -23,35 +23,42 @@ export const SIZES: Readonly<Record<keyof Network, number>> = {
   secondBias: OUTPUTS,
 };
 
-/** The network as a loop over typed arrays, with weights in the order in which it reads them. */
+/**
+ * The network as a loop over typed arrays. It has two sums under way at a time, because a
+ * processor waits for one sum alone; with four it is hardly faster.
+ */
 export class PlainLoop {
-  private readonly first: Floats;
-  private readonly second: Floats;
   private readonly hidden = new Float32Array(HIDDEN);
 
-  constructor(private readonly network: Network) {
-    this.first = transposed(network.first, HIDDEN);
-    this.second = transposed(network.second, OUTPUTS);
-  }
+  constructor(private readonly network: Network) {}
 
   /** Answers each row of `inputs` by a row of `into`. */
   answer(inputs: Floats, into: Floats): void {
-    const { first, second, hidden } = this;
-    const { firstBias, secondBias } = this.network;
+    const { hidden } = this;
+    const { first, firstBias, second, secondBias } = this.network;
     const rows = inputs.length / INPUTS;
     for (let row = 0; row < rows; row++) {
       const from = row * INPUTS;
-      for (let unit = 0, at = 0; unit < HIDDEN; unit++, at += INPUTS) {
-        let sum = firstBias[unit];
-        for (let i = 0; i < INPUTS; i++)
-          sum += inputs[from + i] * first[at + i];
-        hidden[unit] = sum > 0 ? sum : 0;
+      for (let unit = 0; unit < HIDDEN; unit += 2) {
+        let a = firstBias[unit];
+        let b = firstBias[unit + 1];
+        for (let i = 0, at = unit; i < INPUTS; i++, at += HIDDEN) {
+          const input = inputs[from + i];
+          a += input * first[at];
+          b += input * first[at + 1];
+        }
+        hidden[unit] = a > 0 ? a : 0;
+        hidden[unit + 1] = b > 0 ? b : 0;
       }
-      const to = row * OUTPUTS;
-      for (let out = 0, at = 0; out < OUTPUTS; out++, at += HIDDEN) {
-        let sum = secondBias[out];
-        for (let i = 0; i < HIDDEN; i++) sum += hidden[i] * second[at + i];
-        into[to + out] = sum;
+      for (let out = 0; out < OUTPUTS; out += 2) {
+        let a = secondBias[out];
+        let b = secondBias[out + 1];
+        for (let i = 0, at = out; i < HIDDEN; i++, at += OUTPUTS) {
+          a += hidden[i] * second[at];
+          b += hidden[i] * second[at + 1];
+        }
+        into[row * OUTPUTS + out] = a;
+        into[row * OUTPUTS + out + 1] = b;
       }
     }
   }
@@ -79,12 +86,4 @@ export function expected(network: Network, inputs: Floats): Float64Array {
     }
   }
   return answers;
-}
-
-function transposed(matrix: Floats, columns: number): Floats {
-  const rows = matrix.length / columns;
-  return Float32Array.from(
-    matrix,
-    (_, at) => matrix[(at % rows) * columns + Math.floor(at / rows)],
-  );
 }
