@@ -1,88 +1,145 @@
-// Runs the same calls the three ways, counts, times and checks them.
+// Asks the same questions the four ways, by turns; counts, times and checks them.
 //
 // Nothing is shown here; the page and the command line show what is returned.
 
-import type { Component } from "./component.ts";
-import { counted, type Counts } from "../ways/counting.ts";
-import { slerp64 } from "./quaternion.ts";
-import type { Way, WayName, Ways } from "./ways.ts";
+import { BRAINS } from "./creatures/brains.ts";
+import type { Creature } from "./creatures/creature.ts";
+import { expected } from "./creatures/network.ts";
+import { HEADINGS } from "./creatures/senses.ts";
+import type { World } from "./creatures/world.ts";
+import { type Frame, think } from "./thinking.ts";
+import type { WayName, Ways } from "./ways.ts";
 
 /** One way's figures for one frame. */
-export interface Row extends Counts {
+export interface Row extends Omit<Frame, "milliseconds"> {
   way: WayName;
   calls: number;
+  /** Rows of each call. */
+  headings: number;
   /** Median over `runs`, from the first call to the last result. */
   milliseconds: number;
   runs: number;
-  /** The largest difference from a slerp in double precision. */
+  /** The largest difference from the network in double precision. */
   error: number;
 }
 
-const WARM = 3;
-const RUNS = 25;
-// The slow way gets fewer runs: what counts is that nobody waits for minutes.
-const ENOUGH_MS = 10_000;
-const AT_LEAST = 5;
+/** How much is measured: a look, or enough for a table. */
+export interface Extent {
+  readonly rounds: number;
+  /** Frames of a way that are not timed, at first. */
+  readonly warm: number;
+  /** Frames of a way in a round. */
+  readonly runs: number;
+  /** A way that takes longer than these milliseconds in a round ends its round. */
+  readonly enough: number;
+}
 
-/** Measures every way that works here, one after another. */
+export const LOOK: Extent = { rounds: 1, warm: 25, runs: 15, enough: 1000 };
+export const WHOLE: Extent = { rounds: 3, warm: 30, runs: 15, enough: 2000 };
+
+/** What is told while it is measured. */
+export type OnFrame = (way: WayName, headings: number, frame: Frame) => void;
+
+interface Sample {
+  way: WayName;
+  headings: number;
+  frames: Frame[];
+  error: number;
+}
+
+/** Measures every way, with all headings and with one. */
 export async function measure(
-  { ways }: Ways,
-  components: Component[],
+  ways: Ways,
+  world: World,
+  extent: Extent,
+  onFrame: OnFrame,
 ): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const [name, way] of Object.entries(ways)) {
-    rows.push(await measureWay(name as WayName, way, components));
+  for (const headings of [HEADINGS, 1]) {
+    const samples = (Object.keys(ways) as WayName[]).map((way): Sample => ({
+      way,
+      headings,
+      frames: [],
+      error: 0,
+    }));
+    const turn = async (sample: Sample, runs: number): Promise<Frame[]> => {
+      const { way } = sample;
+      const frames: Frame[] = [];
+      const start = performance.now();
+      do {
+        await nextFrame();
+        const frame = await think(world, ways[way], headings);
+        sample.error = Math.max(sample.error, worst(world.creatures, headings));
+        onFrame(way, headings, frame);
+        frames.push(frame);
+      } while (
+        frames.length < runs &&
+        performance.now() - start < extent.enough
+      );
+      return frames;
+    };
+    for (const sample of samples) await turn(sample, extent.warm);
+    for (let round = 0; round < extent.rounds; round++) {
+      for (const sample of samples) {
+        sample.frames.push(...(await turn(sample, extent.runs)));
+      }
+    }
+    rows.push(...samples.map((each) => summed(each, world.creatures.length)));
   }
   return rows;
 }
 
-async function measureWay(
-  name: WayName,
-  way: Way,
-  components: Component[],
-): Promise<Row> {
-  const times: number[] = [];
-  let error = 0;
-  let last: Counts = { submissions: 0, readbacks: 0, dispatches: 0 };
-  const start = performance.now();
-  for (let run = 0; run < WARM + RUNS; run++) {
-    const seconds = run / 3;
-    await frame();
-    const { milliseconds, ...counts } = await counted(() =>
-      way(components, seconds),
+/** The largest difference between any two ways' answers to the same questions. */
+export async function apart(ways: Ways, world: World): Promise<number> {
+  world.sense();
+  const { creatures } = world;
+  let most = 0;
+  let [low, high]: Float32Array[][] = [[], []];
+  for (const way of Object.values(ways)) {
+    for (const { answers } of creatures) answers.fill(NaN);
+    await way.answer(creatures, HEADINGS);
+    const all = creatures.map(({ answers }) => answers.slice());
+    if (low.length === 0) [low, high] = [all, all.map((own) => own.slice())];
+    all.forEach((own, i) =>
+      own.forEach((answer, k) => {
+        low[i][k] = Math.min(low[i][k], answer);
+        high[i][k] = Math.max(high[i][k], answer);
+        most = larger(most, high[i][k] - low[i][k]);
+      }),
     );
-    error = Math.max(error, worst(components, seconds));
-    if (run < WARM) continue;
-    last = counts;
-    times.push(milliseconds);
-    if (times.length >= AT_LEAST && performance.now() - start > ENOUGH_MS) {
-      break;
-    }
   }
+  return most;
+}
+
+function summed({ way, headings, frames, error }: Sample, calls: number): Row {
+  const times = frames.map(({ milliseconds }) => milliseconds);
   times.sort((a, b) => a - b);
+  const last = frames.at(-1)!;
   return {
-    way: name,
-    calls: components.length,
     ...last,
+    ...{ way, headings, calls, error },
     milliseconds: times[times.length >> 1],
-    runs: times.length,
-    error,
+    runs: frames.length,
   };
 }
 
-/** The largest difference between what the components got and what is right. */
-function worst(components: Component[], seconds: number): number {
+/** The largest difference between what creatures were answered and what is right. */
+function worst(creatures: readonly Creature[], headings: number): number {
   let error = 0;
-  for (const component of components) {
-    const t = component.progress(seconds);
-    slerp64(component.from, component.to, t).forEach((expected, i) => {
-      const difference = Math.abs(component.rotation[i] - expected);
-      // Written so that NaN counts as wrong.
-      if (!(difference <= error)) error = difference;
-    });
+  for (const creature of creatures) {
+    creature.think(({ species, inputs, into }) => {
+      expected(BRAINS[species], inputs).forEach((right, i) => {
+        error = larger(error, Math.abs(into[i] - right));
+      });
+    }, headings);
   }
   return error;
 }
 
+/** The larger of two, where NaN is larger than anything: results travel as JSON, which has none. */
+const larger = (most: number, value: number) =>
+  value <= most ? most : Number.isNaN(value) ? Number.MAX_VALUE : value;
+
 /** Resolves inside the next frame's callbacks. */
-const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+const nextFrame = () =>
+  new Promise((resolve) => requestAnimationFrame(resolve));

@@ -1,123 +1,110 @@
-// Draws the shards on a 2D canvas: apart from the WebGPU that is counted, and from
+// Draws the creatures on a 2D canvas: apart from the WebGPU that is counted, and from
 // the GPU, whose time is for the calls.
 //
-// The scene takes the components' rotations and knows nothing of how they came about.
+// The scene takes places and headings, and knows nothing of how creatures chose them.
 
-import type { Component } from "./component.ts";
-import { FACES, POINTS } from "./shard.ts";
+import type { Creature } from "./creatures/creature.ts";
+import type { SpeciesName } from "./creatures/species.ts";
+import type { World } from "./creatures/world.ts";
 
-/** A shard's length from its middle to its tip, in cells. */
-const REACH = 0.8;
-/** Where the light comes from; the viewer looks down the z axis. */
-const LIGHT = [-0.44, 0.64, 0.63];
-const HUES = 64;
-const SHADES = 48;
+/** How much of what was drawn is gone after a frame. */
+const FADE = 0.2;
+/** Colors of a species, from calm to alarmed, or from sated to hungry. */
+const SHADES = 8;
+const COLORS: Readonly<Record<SpeciesName, string[]>> = {
+  grazer: shades(
+    (t) => `hsl(${172 - 118 * t} ${62 + 30 * t}% ${58 + 14 * t}%)`,
+  ),
+  hunter: shades((t) => `hsl(${38 - 26 * t} 96% ${66 - 6 * t}%)`),
+};
+const FOOD = "hsl(96 45% 46% / 0.75)";
+/** Radius of a grain of food, in units of the world. */
+const GRAIN = 1.7;
+/** Seconds until a young creature is drawn in its full size. */
+const GROWN = 1.5;
 
 export class Scene {
   private readonly context: CanvasRenderingContext2D;
-  private readonly colors = colors();
-  /** A shard's points in their rotation, three numbers each. */
-  private readonly turned = new Float32Array(POINTS.length * 3);
 
-  constructor(
-    private readonly canvas: HTMLCanvasElement,
-    private readonly columns: number,
-    private readonly rows: number,
-  ) {
+  constructor(private readonly canvas: HTMLCanvasElement) {
     this.context = canvas.getContext("2d")!;
   }
 
-  draw(components: Component[]): void {
-    const { canvas, context, columns } = this;
-    const scale = Math.min(devicePixelRatio, 2);
-    const width = canvas.clientWidth;
-    const height = canvas.clientHeight;
-    if (canvas.width !== Math.round(width * scale)) {
-      canvas.width = Math.round(width * scale);
-      canvas.height = Math.round(height * scale);
+  draw(world: World): void {
+    const { canvas, context } = this;
+    const pixels = Math.min(devicePixelRatio, 2);
+    const width = Math.round(canvas.clientWidth * pixels);
+    const height = Math.round(canvas.clientHeight * pixels);
+    if (canvas.width !== width || canvas.height !== height) {
+      canvas.width = width;
+      canvas.height = height;
     }
-    context.setTransform(scale, 0, 0, scale, 0, 0);
-    context.clearRect(0, 0, width, height);
-    const cell = Math.min(width / columns, height / this.rows);
-    components.forEach(({ rotation }, index) => {
-      const column = index % columns;
-      const row = Math.floor(index / columns);
-      const x = ((column + 0.5) / columns) * width;
-      const y = ((row + 0.5) / this.rows) * height;
-      this.drawShard(rotation, x, y, cell, column / columns);
-    });
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    // What was drawn before fades, so that creatures leave a wake.
+    context.globalCompositeOperation = "destination-out";
+    context.fillStyle = `rgb(0 0 0 / ${FADE})`;
+    context.fillRect(0, 0, width, height);
+    context.globalCompositeOperation = "source-over";
+    context.setTransform(
+      width / world.width,
+      0,
+      0,
+      height / world.height,
+      0,
+      0,
+    );
+
+    const food = new Path2D();
+    for (const { x, y } of world.motes) {
+      food.rect(x - GRAIN, y - GRAIN, 2 * GRAIN, 2 * GRAIN);
+    }
+    context.fillStyle = FOOD;
+    context.fill(food);
+    this.drawCreatures(world.creatures);
   }
 
-  private drawShard(
-    rotation: Float32Array,
-    x: number,
-    y: number,
-    cell: number,
-    across: number,
-  ): void {
-    const { context, turned } = this;
-    POINTS.forEach((point, index) => turn(rotation, point, turned, index * 3));
-    const tip = FACES[0].corners[2] * 3;
-    const hue = 0.42 + 0.16 * turned[tip] + 0.12 * turned[tip + 1];
-    const row = this.colors[Math.floor(wrapped(hue + 0.18 * across) * HUES)];
-
-    for (const { corners, normal } of FACES) {
-      turn(rotation, normal, facing, 0);
-      if (facing[2] <= 0) continue;
-      context.fillStyle = row[shade(facing)];
-      context.beginPath();
-      for (const corner of corners) {
-        const at = corner * 3;
-        // A little perspective: what is nearer is larger.
-        const size = REACH * cell * (1 + 0.22 * turned[at + 2]);
-        context.lineTo(x + turned[at] * size, y - turned[at + 1] * size);
-      }
-      context.fill();
+  /** One path a color: a fill for each creature would be what is slow. */
+  private drawCreatures(creatures: readonly Creature[]): void {
+    const paths = {
+      grazer: COLORS.grazer.map(() => new Path2D()),
+      hunter: COLORS.hunter.map(() => new Path2D()),
+    };
+    for (const creature of creatures) {
+      const { name } = creature.species;
+      const mood = name === "grazer" ? creature.alarm : creature.hunger;
+      const shade = Math.min(SHADES - 1, Math.floor(mood * SHADES));
+      outline(creature, paths[name][shade]);
+    }
+    for (const name of ["grazer", "hunter"] as const) {
+      paths[name].forEach((path, shade) => {
+        this.context.fillStyle = COLORS[name][shade];
+        this.context.fill(path);
+      });
     }
   }
 }
 
-const facing = new Float32Array(3);
-
-/** Writes `v`, turned by a unit quaternion, to `out` from `at` on. */
-function turn(
-  q: Float32Array,
-  v: readonly number[],
-  out: Float32Array,
-  at: number,
-): void {
-  const [x, y, z, w] = q;
-  const cx = y * v[2] - z * v[1] + w * v[0];
-  const cy = z * v[0] - x * v[2] + w * v[1];
-  const cz = x * v[1] - y * v[0] + w * v[2];
-  out[at] = v[0] + 2 * (y * cz - z * cy);
-  out[at + 1] = v[1] + 2 * (z * cx - x * cz);
-  out[at + 2] = v[2] + 2 * (x * cy - y * cx);
+/** Adds a fish: a pointed body, and a tail that beats as fast as the fish swims. */
+function outline(creature: Creature, path: Path2D): void {
+  const { x, y, heading, species, stroke } = creature;
+  const length = species.length * Math.min(1, 0.3 + creature.age / GROWN);
+  const [cos, sin] = [Math.cos(heading), Math.sin(heading)];
+  const beat = 0.16 * Math.sin(stroke);
+  const to = (ahead: number, aside: number) => {
+    const [a, b] = [ahead * length, aside * length];
+    path.lineTo(x + cos * a - sin * b, y + sin * a + cos * b);
+  };
+  path.moveTo(x + cos * length * 0.5, y + sin * length * 0.5);
+  to(0.22, 0.15);
+  to(-0.22, 0.06 + beat * 0.4);
+  to(-0.5, 0.15 + beat);
+  to(-0.4, beat);
+  to(-0.5, beat - 0.15);
+  to(-0.22, beat * 0.4 - 0.06);
+  to(0.22, -0.15);
+  path.closePath();
 }
 
-/** How bright a face is: light that falls on it, and a glint where it mirrors the light. */
-function shade(normal: Float32Array): number {
-  const cosine =
-    normal[0] * LIGHT[0] + normal[1] * LIGHT[1] + normal[2] * LIGHT[2];
-  const diffuse = Math.max(0, cosine);
-  const mirrored = Math.max(0, 2 * cosine * normal[2] - LIGHT[2]);
-  const bright = 0.16 + 0.6 * diffuse + 0.24 * mirrored ** 14;
-  return Math.min(SHADES - 1, Math.floor(bright * SHADES));
+function shades(color: (t: number) => string): string[] {
+  return Array.from({ length: SHADES }, (_, i) => color(i / (SHADES - 1)));
 }
-
-/** Every color that is used, by hue and by shade: making them anew is what would be slow. */
-function colors(): string[][] {
-  return Array.from({ length: HUES }, (_, hue) =>
-    Array.from({ length: SHADES }, (_, shade) => {
-      const level = shade / (SHADES - 1);
-      const channel = (offset: number) => {
-        const wave = Math.cos(2 * Math.PI * (hue / HUES + offset));
-        const lit = (0.56 + 0.4 * wave) * Math.min(1, level * 1.45);
-        return Math.round(255 * Math.min(1, lit + Math.max(0, level - 0.7)));
-      };
-      return `rgb(${channel(0.02)} ${channel(0.36)} ${channel(0.62)})`;
-    }),
-  );
-}
-
-const wrapped = (value: number) => value - Math.floor(value);

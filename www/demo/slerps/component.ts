@@ -1,6 +1,6 @@
-// A shard: two rotations, a rhythm, and the rotation it shows now.
+// A component of the second table: two rotations, a rhythm, and the rotation it has now.
 //
-// A shard asks for its own rotation once a frame and knows neither the other shards
+// A component asks for its own rotation once a frame and knows neither the others
 // nor how its call is answered.
 
 import { facing } from "./quaternion.ts";
@@ -13,7 +13,7 @@ export type Slerp = (
 ) => Float32Array | Promise<Float32Array>;
 
 export class Component {
-  /** What is drawn: the last answer. */
+  /** The last answer. */
   rotation: Float32Array;
 
   constructor(
@@ -41,7 +41,7 @@ export class Component {
   }
 }
 
-/** A field of shards, row by row; it swings like grass in the wind. */
+/** A field of components, row by row, whose rotations differ from place to place. */
 export function field(columns: number, rows: number): Component[] {
   return Array.from({ length: columns * rows }, (_, index) => {
     const x = ((index % columns) + 0.5) / columns - 0.5;

@@ -1,6 +1,6 @@
-// The demo's calls, as one writes them by hand in WebGPU.
+// The calls of the slerps, as one writes them by hand in WebGPU.
 
-import { PerCall } from "../ways/per-call.ts";
+import { PerCall } from "../../ways/per-call.ts";
 import type { Slerp } from "./component.ts";
 
 const CODE = /* wgsl */ `
