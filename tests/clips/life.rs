@@ -81,7 +81,7 @@ fn what_is_stored_does_not_come_back() {
 }
 
 #[test]
-fn what_a_batch_reads_is_what_it_stored() {
+fn calls_find_what_was_stored_before_them_in_their_batch() {
     for gpu in engines::both_manual() {
         let tensor = gpu.tensor(&[0.0; 4], &[4]).unwrap();
         let up = ramp(&gpu, 0.0, 8.0);
@@ -93,17 +93,23 @@ fn what_a_batch_reads_is_what_it_stored() {
             1 << 19
         };
         let others = vec![1.0; floats];
-        for (t, others) in [(0.5_f32, &others[..4]), (1.0, &others[..])] {
-            let mut batch = gpu.batch();
-            let x = batch.tensor(&tensor).unwrap();
-            let y = batch.scale(x, 1.0).unwrap();
-            let done = batch.execute();
+        for (t, before, others) in [(0.5_f32, 0.0, &others[..4]), (1.0, 4.0, &others[..])] {
+            let mut readers = [gpu.batch(), gpu.batch()];
+            let values = readers.each_mut().map(|batch| {
+                let x = batch.tensor(&tensor).unwrap();
+                batch.scale(x, 1.0).unwrap()
+            });
+            let [one, two] = &mut readers;
+            let first = one.execute();
             let other = gpu.lerp(others, others, 0.5);
             let stored = up.sample_to(&tensor, 0, &[t; 4], Wrap::Clamp);
+            let last = two.execute();
             gpu.flush();
-            pollster::block_on(done).unwrap();
             stored.wait().unwrap();
-            assert_eq!(batch.read(y).wait().unwrap(), [8.0 * t; 4]);
+            pollster::block_on(first).unwrap();
+            pollster::block_on(last).unwrap();
+            assert_eq!(one.read(values[0]).wait().unwrap(), [before; 4]);
+            assert_eq!(two.read(values[1]).wait().unwrap(), [8.0 * t; 4]);
             assert!(other.wait().unwrap() == others);
         }
     }
