@@ -12,6 +12,8 @@ mod host;
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use cores::cores;
 pub use cpu::{Cpu, program};
+#[cfg(target_arch = "wasm32")]
+pub use gpu::Place;
 #[cfg(not(any(test, target_arch = "wasm32")))]
 pub(crate) use gpu::free_device;
 #[cfg(not(target_arch = "wasm32"))]

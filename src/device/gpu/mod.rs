@@ -49,6 +49,9 @@ mod gpu_driver_lock;
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "import_native.rs"]
 mod import;
+#[cfg(target_arch = "wasm32")]
+#[path = "import_web.rs"]
+mod import;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "instance_native.rs"]
@@ -89,6 +92,10 @@ mod release;
 #[path = "release_web.rs"]
 mod release;
 
+#[cfg(target_arch = "wasm32")]
+#[path = "stand_in_web.rs"]
+mod stand_in;
+
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "error_scopes_native.rs"]
 mod error_scopes;
@@ -105,6 +112,8 @@ pub use adapters::{Adapter, AdapterKind, adapters};
 pub use compile::Compile;
 #[cfg(not(any(test, target_arch = "wasm32")))]
 pub(crate) use gpu_driver_lock::free_device;
+#[cfg(target_arch = "wasm32")]
+pub use import::Place;
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 pub use pipelines::Pipeline;
