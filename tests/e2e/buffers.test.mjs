@@ -38,6 +38,16 @@ const tools = () => {
       return `${code}: ${message}`;
     }
   };
+  /** Sends what is asked for until all of that is answered. */
+  window.settle = async (gpu, asked) => {
+    let isOver = false;
+    const over = asked.finally(() => (isOver = true));
+    while (!isOver) {
+      gpu.flush();
+      await new Promise((run) => setTimeout(run, 5));
+    }
+    return over;
+  };
   window.bits = (array) => new Uint32Array(array.buffer).join();
 };
 
@@ -276,6 +286,70 @@ test("the buffer takes none of the budget, outlives its tensor, and pending call
     assert.match(after, /^disposed/);
     assert.deepEqual(left, [1, 1, 1, 1]);
     assert.match(known, /^(invalid-input|no-adapter)/);
+  }));
+
+test("a buffer that is no good any more rejects the calls that read it, and no others", () =>
+  onPage(async (page) => {
+    const { told, later, compiled } = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      const adapter = await navigator.gpu.requestAdapter();
+      const other = await adapter.requestDevice();
+      const floats = (value) => new Float32Array(4).fill(value);
+      const buffers = {
+        good: bufferOf(gpu.device, floats(1)),
+        destroyed: bufferOf(gpu.device, floats(2)),
+        foreign: bufferOf(other, floats(3)),
+      };
+      const kept = gpu.tensor(new Float32Array(20_000).fill(1));
+      const ask = (tensors) => {
+        const calls = Object.entries(tensors).flatMap(([name, tensor]) =>
+          [0, 1].map((more) => [name, () => tensor.add(more).sum().read()]),
+        );
+        calls.push(["kept", () => kept.sum().read()]);
+        calls.push(["lerp", () => gpu.lerp(floats(0), floats(2), 0.5)]);
+        calls.push(["both", () => tensors.good.add(tensors.destroyed).read()]);
+        const told = calls.map(async ([name, read]) => {
+          const told = await read().then(
+            (result) => [...result].join(),
+            ({ code }) => code,
+          );
+          return `${name}: ${told}`;
+        });
+        return Promise.all(told);
+      };
+      const make = () =>
+        Object.fromEntries(
+          Object.entries(buffers).map(([name, buffer]) => [
+            name,
+            gpu.tensor(buffer, [4]),
+          ]),
+        );
+      const { good, destroyed, foreign } = make();
+      await settle(gpu, ask({ good, destroyed }));
+      const { compiled } = gpu.stats().pipelines;
+      buffers.destroyed.destroy();
+      const told = await settle(gpu, ask({ good, destroyed, foreign }));
+      const later = await settle(gpu, ask({ good, destroyed, foreign }));
+      return {
+        told,
+        later,
+        compiled: gpu.stats().pipelines.compiled - compiled,
+      };
+    });
+    const expected = [
+      "good: 4",
+      "good: 8",
+      "destroyed: invalid-input",
+      "destroyed: invalid-input",
+      "foreign: invalid-input",
+      "foreign: invalid-input",
+      "kept: 20000",
+      "lerp: 1,1,1,1",
+      "both: invalid-input",
+    ];
+    assert.deepEqual(told, expected);
+    assert.deepEqual(later, expected);
+    assert.equal(compiled, 0);
   }));
 
 test("after a loss the buffer is gone, and a new one is read", () =>

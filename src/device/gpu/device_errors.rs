@@ -33,6 +33,8 @@ pub(super) struct DeviceErrors {
 struct State {
     lost: Option<String>,
     suspicion: Option<Suspicion>,
+    /// Imported tensors whose buffers the last launch that failed over one could not use.
+    unusable: Vec<u32>,
     /// Launches that created objects whose error scopes have not reported yet.
     unreported: usize,
     /// Senders for the futures that wait for the loss. Dropping a sender wakes its future.
@@ -149,10 +151,25 @@ impl DeviceErrors {
         self.lock().unreported > 0
     }
 
+    /// Records which of these imported tensors lie in buffers that the device cannot use.
+    pub(super) fn note_unusable(&self, tensors: impl Iterator<Item = u32>, unusable: &[u32]) {
+        let mut state = self.lock();
+        for tensor in tensors {
+            state.unusable.retain(|known| *known != tensor);
+        }
+        state.unusable.extend(unusable);
+    }
+
+    /// Whether an imported tensor lies in a buffer that the device cannot use.
+    pub(super) fn is_unusable(&self, tensor: u32) -> bool {
+        self.lock().unusable.contains(&tensor)
+    }
+
     /// Records which objects may be invalid after this error.
     fn suspect(&self, error: &Error) {
         let suspicion = match error {
-            Error::OutOfMemory(_) => Suspicion::Buffers,
+            // An imported buffer that is at fault is bound by no pipeline.
+            Error::OutOfMemory(_) | Error::InvalidInput(_) => Suspicion::Buffers,
             _ => Suspicion::All,
         };
         let mut state = self.lock();

@@ -41,6 +41,7 @@ impl Gpu {
             });
         }
         self.try_to_bind(buffer)?;
+        self.errors.note_unusable([tensor].into_iter(), &[]);
         self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
         let entry = TensorBuffer {
             buffer: buffer.clone(),

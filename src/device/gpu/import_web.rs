@@ -7,6 +7,7 @@ use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
 use super::Gpu;
+use super::buffer_pool::create;
 use super::buffers::{Part, Sharing, TensorBuffer};
 use super::stand_in::{StandIn, raw};
 use crate::error::Error;
@@ -43,6 +44,7 @@ impl Gpu {
             });
         }
         let words = u32::try_from(front).expect("less than an alignment") / WORD;
+        self.errors.note_unusable([tensor].into_iter(), &[]);
         self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
         let entry = TensorBuffer {
             buffer: self.adopt(buffer, place.offset + place.bytes),
@@ -64,12 +66,8 @@ impl Gpu {
             method: "pop",
         };
         replay.run(&raw(&self.device), || {
-            self.device.create_buffer(&wgpu::BufferDescriptor {
-                label: None,
-                size: bytes,
-                usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC,
-                mapped_at_creation: false,
-            })
+            let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
+            create(&self.device, bytes, usage)
         })
     }
 }

@@ -7,6 +7,7 @@
 mod buffer_pool;
 mod buffers;
 mod device_errors;
+mod import_check;
 mod launch;
 mod launch_needs;
 mod launch_timer;
@@ -217,6 +218,11 @@ impl Device for Gpu {
 
     fn tensor_bytes(&self, tensor: u32) -> u64 {
         self.buffers.tensor_bytes(tensor)
+    }
+
+    fn is_unusable(&self, tensor: u32) -> bool {
+        let is_imported = self.buffers.part(Slot::resident(tensor)).is_some();
+        is_imported && self.errors.is_unusable(tensor)
     }
 
     fn release(&mut self, tensor: u32) {
