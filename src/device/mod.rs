@@ -211,7 +211,7 @@ pub trait Device {
     fn tensor_bytes(&self, tensor: u32) -> u64;
 
     /// Whether a launch failed over the tensor, which lies in a buffer of the program's that the
-    /// device cannot use: destroyed, mapped or of another device.
+    /// device cannot use: destroyed, or of another device.
     fn is_unusable(&self, _tensor: u32) -> bool {
         false
     }

@@ -198,9 +198,9 @@ export class Session {
    * The buffer needs the usages `STORAGE` and `COPY_SRC`, and as many bytes from `offset`
    * on as the elements take, up to a multiple of 16. It is never written or destroyed here,
    * counts nothing against the memory budget, and `dispose` only lets go of it. Calls that
-   * read it go to the GPU. While the buffer is mapped, once it is destroyed, or where it is
-   * of another device, calls that read it reject with `invalid-input`, and no others; after
-   * a lost device they reject with `device-lost`, until there is a tensor of a new buffer.
+   * read it go to the GPU. Once the buffer is destroyed, or where it is of another device,
+   * calls that read it reject with `invalid-input`, and no others; after a lost device they
+   * reject with `device-lost`, until there is a tensor of a new buffer.
    *
    * Throws `invalid-input` for a buffer of other usages, too small or mapped, for another
    * offset than a multiple of 16, while the session opens, and where calls run on the CPU;

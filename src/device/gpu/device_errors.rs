@@ -151,13 +151,14 @@ impl DeviceErrors {
         self.lock().unreported > 0
     }
 
-    /// Records which of these imported tensors lie in buffers that the device cannot use.
-    pub(super) fn note_unusable(&self, tensors: impl Iterator<Item = u32>, unusable: &[u32]) {
-        let mut state = self.lock();
-        for tensor in tensors {
-            state.unusable.retain(|known| *known != tensor);
-        }
-        state.unusable.extend(unusable);
+    /// Records that the device cannot use the buffer of an imported tensor.
+    pub(super) fn note_unusable(&self, tensor: u32) {
+        self.lock().unusable.push(tensor);
+    }
+
+    /// Forgets that the device could not use the buffer of an imported tensor.
+    pub(super) fn note_usable(&self, tensor: u32) {
+        self.lock().unusable.retain(|known| *known != tensor);
     }
 
     /// Whether an imported tensor lies in a buffer that the device cannot use.

@@ -6,7 +6,7 @@ use super::buffer_pool::create;
 use super::device_errors::DeviceErrors;
 use super::error_scopes::ErrorScopes;
 use crate::error::Error;
-use crate::plan::Plan;
+use crate::plan::Slot;
 
 /// The imported buffers of a launch.
 pub(super) struct ImportCheck {
@@ -18,42 +18,36 @@ pub(super) struct ImportCheck {
 }
 
 impl Gpu {
-    /// The check for a plan; `None` where the plan reads no imported buffer.
-    pub(super) fn import_check(&self, plan: &Plan) -> Option<ImportCheck> {
-        let mut buffers: Vec<(u32, wgpu::Buffer)> = Vec::new();
-        for tensor in plan.tensors() {
-            let imported = self
-                .buffers
-                .entry(tensor)
-                .filter(|entry| entry.is_imported());
-            if let Some(entry) = imported.filter(|_| !buffers.iter().any(|own| own.0 == tensor)) {
-                buffers.push((tensor, entry.buffer.clone()));
-            }
-        }
-        (!buffers.is_empty()).then(|| ImportCheck {
+    /// The check of a launch that names these imported tensors.
+    pub(super) fn import_check(&self, imported: Vec<u32>) -> ImportCheck {
+        let buffer = |tensor| {
+            let slot = Slot::resident(tensor);
+            (tensor, self.buffers.buffer(slot).clone())
+        };
+        ImportCheck {
             device: self.device.clone(),
             queue: self.queue.clone(),
             errors: self.errors.clone(),
-            buffers,
-        })
+            buffers: imported.into_iter().map(buffer).collect(),
+        }
     }
 }
 
 impl ImportCheck {
-    /// Notes which of the buffers are unusable: all of them where none is any more, as after a
-    /// map that is over.
-    pub(super) async fn note_unusable(self) {
-        let mut unusable = Vec::new();
+    /// Notes which of the buffers are unusable; `true` if one is. Otherwise the launch failed over
+    /// something else.
+    pub(super) async fn note_unusable(self) -> bool {
+        let mut has_some = false;
         for (tensor, buffer) in &self.buffers {
-            if self.copy_from(buffer).await.is_err() {
-                unusable.push(*tensor);
+            let copied = self.copy_from(buffer).await;
+            // Behind the await: another launch may be settled meanwhile, and reads the notes.
+            self.errors.note_usable(*tensor);
+            if matches!(copied, Err(Error::InvalidInput(_))) {
+                self.errors.note_unusable(*tensor);
+                has_some = true;
             }
         }
-        let tensors = || self.buffers.iter().map(|(tensor, _)| *tensor);
-        if unusable.is_empty() {
-            unusable.extend(tensors());
-        }
-        self.errors.note_unusable(tensors(), &unusable);
+        has_some
     }
 
     /// Submits a copy from a buffer, which fails as a launch that binds the buffer does.

@@ -16,6 +16,18 @@ use crate::error::Error;
 use crate::plan::{Dispatch, Operand, Plan, Slot};
 use crate::tensor::Arena;
 
+/// The resident tensors of a plan.
+#[derive(Debug, Default)]
+struct Tensors {
+    /// Whether there are any.
+    has_some: bool,
+    /// Those in imported buffers, which the program may destroy at any time.
+    imported: Vec<u32>,
+}
+
+/// Why a launch that names an imported buffer may fail.
+const UNUSABLE: &str = "a buffer that a tensor lies in is destroyed or of another device; make the tensor anew of a buffer of this device";
+
 impl Gpu {
     pub(super) fn try_launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
         self.errors.check()?;
@@ -26,16 +38,14 @@ impl Gpu {
         if let Some(error) = plan.dispatches().find_map(failed) {
             return Err(error);
         }
-        let has_tensors = self.has_tensors(plan)?;
-        let check = self.import_check(plan);
+        let tensors = self.tensors_of(plan)?;
         let (ready, upload) = self.append_tables(plan, arena)?;
         let needs = self.needs(plan, upload.bytes)?;
         let compiled = self.pipelines.compiled();
         let is_warm = self.is_warm(plan, &needs);
         self.check_budget(plan, &needs)?;
         // An object that an earlier launch created may be invalid, and this submission with it.
-        // The program may destroy an imported buffer at any time.
-        let is_sound = is_warm && check.is_none() && !self.errors.is_in_doubt();
+        let is_sound = is_warm && tensors.imported.is_empty() && !self.errors.is_in_doubt();
         let scopes = (!is_sound).then(|| ErrorScopes::open(&self.device));
         self.make_room(&needs);
         let mut encoder = self.encoder();
@@ -45,11 +55,9 @@ impl Gpu {
         let Some(scopes) = scopes else {
             return Ok(flight);
         };
-        let caught = scopes.close(if check.is_some() {
-            unusable // Only a buffer of the program's can be invalid here.
-        } else if self.pipelines.compiled() > compiled {
+        let caught = scopes.close(if self.pipelines.compiled() > compiled {
             Error::Shader
-        } else if has_tensors {
+        } else if tensors.has_some {
             allocation::INVALID
         } else {
             Error::Fatal
@@ -58,31 +66,34 @@ impl Gpu {
             true => Created::Nothing,
             false => Created::Something,
         };
+        let check = self.import_check(tensors.imported);
         let (errors, launched) = (self.errors.clone(), self.errors.launched(created));
         Ok(Box::pin(async move {
             let readback = flight.await;
             // A lost device makes every object invalid, which is no fault of the launch.
             errors.check()?;
             // Before the read-back: an invalid staging buffer is refused a map as well.
-            let caught = caught.await;
-            if let (Some(check), Err(Error::InvalidInput(_))) = (check, &caught) {
-                check.note_unusable().await;
+            let mut caught = caught.await;
+            if caught.is_err() && check.note_unusable().await {
+                caught = Err(Error::InvalidInput(UNUSABLE.into()));
             }
             launched.report(caught)?;
             readback
         }))
     }
 
-    /// Whether a plan names resident tensors, which must exist.
-    fn has_tensors(&self, plan: &Plan) -> Result<bool, Error> {
-        let mut has_some = false;
+    /// The resident tensors of a plan, which must exist.
+    fn tensors_of(&self, plan: &Plan) -> Result<Tensors, Error> {
+        let mut tensors = Tensors::default();
         for tensor in plan.tensors() {
-            has_some = true;
-            self.buffers
-                .entry(tensor)
-                .ok_or_else(Error::tensor_missing)?;
+            let entry = self.buffers.entry(tensor);
+            let entry = entry.ok_or_else(Error::tensor_missing)?;
+            tensors.has_some = true;
+            if entry.is_imported() && !tensors.imported.contains(&tensor) {
+                tensors.imported.push(tensor);
+            }
         }
-        Ok(has_some)
+        Ok(tensors)
     }
 
     /// Forgets the objects that may be invalid after an earlier launch.
@@ -193,13 +204,6 @@ impl Gpu {
         self.device
             .create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })
     }
-}
-
-/// The error of a launch that names an imported buffer which the device cannot use.
-fn unusable(why: String) -> Error {
-    Error::InvalidInput(format!(
-        "a buffer that a tensor lies in is destroyed, mapped or of another device; make the tensor of a buffer of this device, and keep that: {why}"
-    ))
 }
 
 /// The slots that a dispatch binds. Bindings that its kernel does not read get the operands'

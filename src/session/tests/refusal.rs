@@ -112,7 +112,7 @@ fn a_batch_of_nothing_else_is_rejected_at_once() {
         answers,
         calls.map(|call| (call, Err(Code::InvalidInput))).into()
     );
-    // The buffer was mapped, and is not any more.
+    // The tensor of this number lies in another buffer from here on.
     session.devices.primary_mut().unusable.clear();
     let again = read(&mut session, tensors[1]);
     finish(&mut session, &mut answers);
