@@ -30,6 +30,7 @@ export type { NestedNumbers, TensorData } from "./tensor/copy-in.js";
 export type { AttentionOptions } from "./tensor/attention.js";
 export type { ReadAllOptions } from "./tensor/session-methods.js";
 export type { NormOptions, ReduceOptions } from "./tensor/reductions.js";
+export type { BufferOptions } from "./tensor/buffer-input.js";
 export type { StorageType, TensorOptions } from "./tensor/input.js";
 export type { SliceRange } from "./tensor/data-movement.js";
 export type {

@@ -99,6 +99,7 @@ class Core extends Batches {
       disposed: 0,
       nudges: 0,
       fills: 0,
+      imports: 0,
       patches: 0,
       releases: 0,
       measures: 0,
@@ -174,6 +175,14 @@ class Core extends Batches {
     this.counts.fills += 1;
     if (!this.tensors.has(tensor)) throw new Error(`no tensor ${tensor}`);
     this.tensors.set(tensor, data);
+    this.homes.set(tensor, home);
+    return 0;
+  }
+
+  import(tensor, { bytes }, offset, quads, home) {
+    if (this.fails("import")) return -1;
+    this.counts.imports += 1;
+    this.tensors.set(tensor, new Uint32Array(bytes, 16 * offset, 4 * quads));
     this.homes.set(tensor, home);
     return 0;
   }

@@ -2,6 +2,7 @@
 
 import {
   type BatchSizes,
+  type BufferOptions,
   type EncoderSizes,
   type CallOptions,
   CODES,
@@ -169,6 +170,16 @@ const buffer: TensorBuffer | undefined = x.gpuBuffer();
   using own = gpu.tensor(floats);
   own.dispose();
 }
+const at: BufferOptions = { offset: 16, label: "own" };
+declare const ofPage: GPUBuffer;
+const inBuffer: Tensor = gpu.tensor(ofPage, [2], at);
+const inHalves: Tensor = gpu.tensor(ofPage, [2], { dtype: "f16" });
+const inPlaces: Tensor<Uint32Array> = gpu.tensor(ofPage, [2], { dtype: "u32" });
+inBuffer.add(inHalves).gather(inPlaces);
+// @ts-expect-error A buffer has no shape of its own.
+gpu.tensor(ofPage);
+// @ts-expect-error A buffer is no data to keep.
+gpu.tensor(ofPage, [2], { keep: false });
 // @ts-expect-error The result is indexes.
 best.read({ into: floats });
 // @ts-expect-error Indexes cannot be computed with.

@@ -12,6 +12,8 @@ mod host;
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use cores::cores;
 pub use cpu::{Cpu, program};
+#[cfg(target_arch = "wasm32")]
+pub use gpu::Place;
 #[cfg(not(any(test, target_arch = "wasm32")))]
 pub(crate) use gpu::free_device;
 #[cfg(not(target_arch = "wasm32"))]
@@ -208,6 +210,12 @@ pub trait Device {
     /// device, or lies in a buffer of the program's.
     fn tensor_bytes(&self, tensor: u32) -> u64;
 
+    /// Whether a launch failed over the tensor, which lies in a buffer of the program's that the
+    /// device cannot use: destroyed, or of another device.
+    fn is_unusable(&self, _tensor: u32) -> bool {
+        false
+    }
+
     /// A tensor's words and some padding, where the device is a CPU that has the tensor.
     fn tensor_words(&self, _tensor: u32) -> Option<&[u32]> {
         None
@@ -303,6 +311,10 @@ impl Device for AnyDevice {
 
     fn tensor_bytes(&self, tensor: u32) -> u64 {
         self.device().tensor_bytes(tensor)
+    }
+
+    fn is_unusable(&self, tensor: u32) -> bool {
+        self.device().is_unusable(tensor)
     }
 
     fn tensor_words(&self, tensor: u32) -> Option<&[u32]> {

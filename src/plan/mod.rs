@@ -29,7 +29,7 @@ pub use fit::{ChunkLimits, assemble_next};
 pub use lowering::Structure;
 pub use recipe::Recipe;
 pub use shards::{PlanSource, ShardedTensor};
-pub use table::{MOST_THREADS, Params, Table, grid, most_threads};
+pub use table::{MOST_THREADS, OPERANDS, Params, Table, grid, most_threads};
 
 use crate::kernel::{Kernel, Settings};
 use crate::tensor::Span;

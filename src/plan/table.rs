@@ -15,6 +15,10 @@ const LARGEST_SHIFT: u32 = 16;
 /// of two dimensions has up to 2²² more threads than are needed.
 pub const MOST_THREADS: u64 = (1 << 32) - (1 << 23);
 
+/// The words of an entry in front of the operands: the block's first thread, the length, the
+/// address of the result.
+pub const OPERANDS: usize = 3;
+
 /// How many idle threads cost about as much as one more entry.
 const ENTRY_COST: u64 = 8;
 
@@ -76,9 +80,9 @@ impl Table {
 
     /// Writes the entries to `target`, one after the other.
     pub fn write(&self, dispatch: &Dispatch, target: &mut [u32]) {
-        let behind = entry_words(dispatch) as usize - 3;
+        let behind = entry_words(dispatch) as usize - OPERANDS;
         let block = 1 << self.params.shift;
-        let mut entries = target.chunks_exact_mut(3 + behind);
+        let mut entries = target.chunks_exact_mut(OPERANDS + behind);
         for (call, segment) in dispatch.segments.iter().enumerate() {
             let words = &dispatch.entries[call * behind..][..behind];
             let count = threads(dispatch, call);
@@ -93,7 +97,7 @@ impl Table {
                 entry[0] = first;
                 entry[1] = length;
                 entry[2] = segment.result;
-                entry[3..].copy_from_slice(words);
+                entry[OPERANDS..].copy_from_slice(words);
                 first += block;
             }
         }
@@ -112,7 +116,7 @@ fn threads(dispatch: &Dispatch, call: usize) -> u32 {
 
 fn entry_words(dispatch: &Dispatch) -> u32 {
     let behind = dispatch.entries.len() / dispatch.segments.len();
-    3 + u32::try_from(behind).expect("few operands")
+    u32::try_from(OPERANDS + behind).expect("few operands")
 }
 
 /// The most threads of one dispatch on a device that allows `limit` workgroups in a dimension

@@ -54,8 +54,17 @@ pub(super) struct Way {
     pub(super) company: Company,
     /// What a slice of low work is foreseen to take; 0 for other batches.
     pub(super) slice: f64,
-    /// Whether there was no memory for a chunk of the batch.
-    pub(super) is_short: bool,
+    /// How the batch goes again when all its flights have landed, if one has failed.
+    pub(super) retry: Option<Retry>,
+}
+
+/// How a batch goes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Retry {
+    /// In smaller chunks: there was no memory for one.
+    InSmallerChunks,
+    /// Without the calls that were rejected for naming a buffer which the device cannot use.
+    WithoutRefused,
 }
 
 impl InFlight {
@@ -90,7 +99,7 @@ impl Way {
             groups: Vec::new(),
             company,
             slice: 0.0,
-            is_short: false,
+            retry: None,
         }
     }
 

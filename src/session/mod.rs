@@ -31,6 +31,7 @@ mod payload;
 mod priorities;
 mod program_cache;
 mod recovery;
+mod refusal;
 mod router;
 mod scatter;
 mod settlement;

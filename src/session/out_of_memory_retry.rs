@@ -5,7 +5,7 @@
 //! decided here.
 
 use super::Session;
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Retry};
 use super::payload::{Batch, Payload};
 use super::recovery::Loss;
 use crate::device::{Device, Engine, Readback};
@@ -16,8 +16,8 @@ use crate::plan::ChunkSizes;
 const HALVINGS: u32 = 4;
 
 impl<D: Device> Session<D> {
-    /// Takes a flight of a batch if there was no memory for that flight or one before:
-    /// `true` if the batch goes again when all its flights have landed.
+    /// Takes a flight of a batch if there was no memory for that flight, or if the batch goes
+    /// again over one before: `true` if it goes again when all its flights have landed.
     pub(super) fn retry_in_smaller_chunks(
         &mut self,
         at: usize,
@@ -28,16 +28,16 @@ impl<D: Device> Session<D> {
         let is_out = matches!(outcome, Err(Error::OutOfMemory(_))) && !is_cpu_share;
         let may_go_again =
             self.devices.engine() == Engine::Gpu && batch.payload.shortages <= HALVINGS;
-        way.is_short |= is_out && may_go_again;
-        if !way.is_short {
-            return false;
+        if is_out && may_go_again {
+            way.retry.get_or_insert(Retry::InSmallerChunks);
         }
-        way.rest.clear();
-        // The flights behind are computed again too: results settle in order.
-        way.landed += 1;
-        if way.landed == way.chunks.len() {
-            batch.payload.shortages += 1;
-            let gives_up = batch.payload.shortages > HALVINGS;
+        let Some(retry) = way.retry else {
+            return false;
+        };
+        if self.land_for_retry(at) && retry == Retry::InSmallerChunks {
+            let payload = &mut self.queue.flying_mut(at).payload;
+            payload.shortages += 1;
+            let gives_up = payload.shortages > HALVINGS;
             let leaves = gives_up && self.may_leave(&self.queue.flying(at).payload);
             self.requeue(at);
             if gives_up && !leaves {

@@ -39,6 +39,9 @@ impl<D: Device> Session<D> {
         if self.requeue_lost(at, &outcome) || self.retry_in_smaller_chunks(at, &outcome) {
             return None;
         }
+        if let Some(refused) = self.refuse_unusable(at, &outcome) {
+            return Some(refused);
+        }
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
         self.metrics.meter.landed(&mut way.timing, stamps);

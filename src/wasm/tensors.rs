@@ -3,12 +3,16 @@
 use wasm_bindgen::prelude::*;
 
 use super::Core;
-use crate::device::{AnyDevice, Cpu, Device};
+use crate::device::{AnyDevice, Cpu, Device, Place};
+use crate::error::Error;
 use crate::graph::chain::Home;
 use crate::session::Filling;
 
 /// Added to the number of a home where the data is packed already.
 const AS_GIVEN: u32 = 8;
+
+/// Bytes of a quad.
+const QUAD: u64 = 16;
 
 #[wasm_bindgen]
 impl Core {
@@ -59,6 +63,25 @@ impl Core {
             }
         });
         self.inner.number(filled.map(|()| 0))
+    }
+
+    /// Makes a place in a `GPUBuffer` of the page a tensor of this home; offset and length are
+    /// in quads, of 16 bytes each.
+    pub fn import(&self, tensor: u32, buffer: &JsValue, offset: u32, quads: u32, home: u32) -> f64 {
+        let place = Place {
+            offset: u64::from(offset) * QUAD,
+            bytes: u64::from(quads) * QUAD,
+            packing: Home::ALL[home as usize].packing(),
+        };
+        let import = |device: &mut AnyDevice| match device {
+            AnyDevice::Gpu(gpu) => gpu.import(tensor, buffer, place),
+            AnyDevice::Cpu(_) => Err(Error::InvalidInput(
+                "calls run on the CPU, which reads no GPUBuffer; give an array".into(),
+            )),
+        };
+        let mut session = self.inner.session();
+        let placed = session.place_with(tensor, place.packing, import);
+        self.inner.number(placed.map(|()| 0))
     }
 
     /// Gives up a tensor. Calls that were made before still read it.

@@ -193,6 +193,38 @@ fn a_buffer_destroyed_by_its_owner_fails_what_reads_it_and_nothing_else() {
 }
 
 #[test]
+fn a_destroyed_buffer_costs_the_others_of_its_batch_nothing() {
+    let gpu = open(EngineChoice::Gpu, manual());
+    let buffers = [1.0, 2.0, 3.0].map(|value| buffer(&gpu, &[value; 4]));
+    let tensors = buffers
+        .each_ref()
+        .map(|own| gpu.import_buffer(Arc::clone(own), &[4]).unwrap());
+    buffers[1].destroy();
+    let mut batches: Vec<_> = (0..9_u8)
+        .map(|k| {
+            let mut batch = gpu.batch();
+            let x = batch.upload(vec![f32::from(k); 4]);
+            let weights = batch.tensor(&tensors[usize::from(k % 3)]).unwrap();
+            let y = batch.mul(x, weights).unwrap();
+            (batch, y)
+        })
+        .collect();
+    let plain = gpu.relu(&[5.0]);
+    let running: Vec<_> = batches.iter_mut().map(|(b, _)| b.execute()).collect();
+    gpu.flush();
+    for (k, execution) in running.into_iter().enumerate() {
+        let code = block_on(execution).err().map(|error| error.code());
+        let expected = (k % 3 == 1).then_some(Code::InvalidInput);
+        assert_eq!(code, expected, "batch {k}");
+    }
+    assert_eq!(block_on(plain).unwrap(), [5.0]);
+    for (k, (batch, y)) in (0..9_u8).zip(&batches).filter(|(k, _)| k % 3 != 1) {
+        let expected = [f32::from(k) * f32::from(k % 3 + 1); 4];
+        assert_eq!(block_on(batch.read(*y)).unwrap(), expected);
+    }
+}
+
+#[test]
 fn an_imported_buffer_is_lost_with_its_device() {
     in_time(|| {
         let gpu = eager();

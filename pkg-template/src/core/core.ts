@@ -78,6 +78,17 @@ export interface Core {
    * all data lies in one.
    */
   fill(tensor: number, data: Uint32Array, home: number, row?: number): number;
+  /**
+   * Makes a place in a buffer of the page a tensor, whose numbers are kept as its home
+   * says. Offset and length are in quads, of 16 bytes each. Fails on the CPU.
+   */
+  import(
+    tensor: number,
+    buffer: GPUBuffer,
+    offset: number,
+    quads: number,
+    home: number,
+  ): number;
   /** Uploads some words of a tensor that is not packed, from word `at` on. */
   patch(tensor: number, at: number, data: Uint32Array): number;
   /**

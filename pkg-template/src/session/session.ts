@@ -26,6 +26,7 @@ import {
   type StreamOptions,
 } from "../stream/stream.js";
 import { transformPair } from "../stream/transform.js";
+import type { BufferOptions } from "../tensor/buffer-input.js";
 import type { TensorData } from "../tensor/copy-in.js";
 import type { TensorOptions } from "../tensor/input.js";
 import type { ArraysOf, Elements, KindOf } from "../tensor/kinds.js";
@@ -188,10 +189,43 @@ export class Session {
     data: Data,
     shape?: readonly number[],
     options?: TensorOptions,
-  ): Tensor<KindOf<Data>> {
-    return makeTensor(this.#calls, data, shape, options) as Tensor<
-      KindOf<Data>
-    >;
+  ): Tensor<KindOf<Data>>;
+  /**
+   * A tensor of this shape that lies in a `GPUBuffer` of `gpu.device`, row-major from
+   * `offset` on, without a copy: calls read what lies there when they are sent, whoever
+   * wrote it; `gpu.flush()` sends those whose kernels are compiled. `dtype` says what lies there, floats (`f32`,
+   * `f16`, `bf16`) or places for `gather` (`u32`).
+   *
+   * The buffer needs the usages `STORAGE` and `COPY_SRC`, and as many bytes from `offset`
+   * on as the elements take, up to a multiple of 16. It is never written or destroyed here,
+   * counts nothing against the memory budget, and `dispose` only lets go of it. Calls that
+   * read it go to the GPU. Once the buffer is destroyed, or where it is of another device,
+   * calls that read it reject with `invalid-input`, and no others; after a lost device they
+   * reject with `device-lost`, until there is a tensor of a new buffer.
+   *
+   * Throws `invalid-input` for a buffer of other usages, too small or mapped, for another
+   * offset than a multiple of 16, while the session opens, and where calls run on the CPU;
+   * `device-lost` until a lost device is restored, and `limit-exceeded` for more bytes than
+   * the device binds at once.
+   *
+   * @example
+   * const size = 256 + 16;
+   * const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
+   * const buffer = gpu.device.createBuffer({ size, usage });
+   * gpu.device.queue.writeBuffer(buffer, 256, new Float32Array([1, 2, 3, 4]));
+   * await gpu.tensor(buffer, [4], { offset: 256 }).sum().read(); // [10]
+   */
+  tensor<Dtype extends BufferOptions["dtype"] = "f32">(
+    buffer: GPUBuffer,
+    shape: readonly number[],
+    options?: BufferOptions & { dtype?: Dtype },
+  ): Tensor<Dtype extends "u32" ? Uint32Array : Float32Array>;
+  tensor(
+    data: TensorData | GPUBuffer,
+    shape?: readonly number[],
+    options?: TensorOptions | BufferOptions,
+  ): Tensor<Elements> {
+    return makeTensor(this.#calls, data, shape, options);
   }
 
   /**

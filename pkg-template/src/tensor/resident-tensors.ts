@@ -21,7 +21,14 @@ import {
 import type { Span } from "../memory/arrays.js";
 import { PACKED, RESIDENT } from "./codes.js";
 import type { Node } from "./node.js";
-import { AUTO, FEWER, type TensorStorage, NOWHERE } from "./storage.js";
+import {
+  AUTO,
+  bytesOf,
+  FEWER,
+  NOWHERE,
+  paddedBytesOf,
+  type TensorStorage,
+} from "./storage.js";
 
 /** The resident tensors of one session. */
 export class ResidentTensors {
@@ -35,7 +42,7 @@ export class ResidentTensors {
     (storage) => this.drop(storage),
   );
   /** Whether there is no device to upload to. */
-  private isLost = false;
+  isLost = false;
 
   constructor(
     /** Hears what the core throws when it has trapped. */
@@ -88,6 +95,7 @@ export class ResidentTensors {
 
   /** The buffer that a tensor fills; undefined on the CPU. */
   locate(storage: TensorStorage): TensorBuffer | undefined {
+    if (storage.place !== undefined) return storage.place;
     const buffer = this.ask(() => this.core!.locate(storage.number));
     return buffer && { buffer, offset: 0, size: bytesOf(storage) };
   }
@@ -98,7 +106,8 @@ export class ResidentTensors {
     if (this.isLost || this.core === undefined) return;
     for (const storage of this.held.values()) {
       try {
-        this.fill(storage);
+        if (storage.place === undefined) this.fill(storage);
+        else throw new Error("its GPUBuffer is of the lost device");
       } catch (error) {
         this.lose(storage, error);
       }
@@ -114,11 +123,26 @@ export class ResidentTensors {
     // While the device is lost there is nothing to fill; the next device is filled in `hear`.
     if (this.isLost) return;
     try {
-      this.fill(storage);
+      if (storage.place === undefined) this.fill(storage);
+      else this.import(storage, storage.place);
     } catch (error) {
       this.release(storage);
       throw error;
     }
+  }
+
+  private import(
+    storage: TensorStorage,
+    { buffer, offset }: TensorBuffer,
+  ): void {
+    const { number, home } = storage;
+    const quads = paddedBytesOf(storage) / 16;
+    this.ask(() =>
+      checked(
+        this.core!,
+        this.core!.import(number, buffer, offset / 16, quads, home),
+      ),
+    );
   }
 
   private fill(storage: TensorStorage): void {
@@ -156,11 +180,13 @@ export class ResidentTensors {
       `${subject("tensor", storage.label)}: its data was lost with the device, and could not be restored (${(cause as Error).message}); make it anew`,
       { cause },
     );
+    storage.place = undefined;
     this.release(storage);
   }
 
   private free(storage: TensorStorage): void {
     storage.data = undefined;
+    storage.place = undefined;
     if (storage.number !== NOWHERE) this.release(storage);
   }
 
@@ -203,9 +229,4 @@ function wordsOf(source: Span["memory"]): Uint32Array {
   const words = new Uint32Array(Math.ceil(length / 2));
   new Uint16Array(words.buffer).set(source);
   return words;
-}
-
-function bytesOf({ words, home }: TensorStorage): number {
-  if (home === PACKED.int8) return Math.ceil(words / 64) * 68;
-  return home === RESIDENT ? words * 4 : Math.ceil(words / 2) * 4;
 }

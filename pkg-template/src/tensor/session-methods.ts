@@ -6,10 +6,12 @@ import type { CallOptions } from "../calls/call-options.js";
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkOptions, labeled } from "../checks/options.js";
 import { where } from "./arithmetic.js";
+import { type BufferOptions, bufferInput, isBuffer } from "./buffer-input.js";
 import { ChainOperands, READ_ALL } from "./chain-operands.js";
 import type { TensorData } from "./copy-in.js";
 import { inputOf, type TensorOptions } from "./input.js";
 import type { Elements } from "./kinds.js";
+import type { Node } from "./node.js";
 import { nodeOf, operandOf, Tensor } from "./tensor.js";
 import type { TensorSession } from "./tensor-session.js";
 
@@ -19,24 +21,26 @@ export type ReadAllOptions = Omit<CallOptions, "into"> & {
   into?: readonly (Elements | undefined)[];
 };
 
-const NO_OPTIONS: TensorOptions = {};
+const NO_OPTIONS: TensorOptions & BufferOptions = {};
 const TENSOR_NAMES: Record<keyof TensorOptions, true> = {
   dtype: true,
   keep: true,
   label: true,
 };
 
-/** A tensor of data. Throws where data and shape do not fit. */
+/** A tensor of data, or of a buffer. Throws where that and the shape do not fit. */
 export function makeTensor(
   calls: TensorSession,
-  data: TensorData,
+  data: TensorData | GPUBuffer,
   dims: readonly number[] | undefined,
-  options: TensorOptions = NO_OPTIONS,
+  options: TensorOptions | BufferOptions = NO_OPTIONS,
 ): Tensor<Elements> {
-  checkOptions("tensor", options, TENSOR_NAMES);
-  const about = labeled("tensor", options.label);
-  if (calls.ended !== undefined) throw endedError(about, calls.ended);
-  const node = inputOf(calls, about, data, dims, options);
+  if (calls.ended !== undefined) {
+    throw endedError(labeled("tensor", options?.label), calls.ended);
+  }
+  const node = isBuffer(data)
+    ? bufferInput(calls, data, dims, options as BufferOptions)
+    : dataInput(calls, data, dims, options as TensorOptions);
   // Short data is uploaded with its second use.
   if (node.storage!.isResident) calls.residents.makeResident(node);
   return new Tensor(calls, node);
@@ -52,6 +56,16 @@ export function whereTrue(
   const [first, second] = [a, b].map((of) => operandOf("where", calls, of));
   const node = where(nodeOf("where", calls, condition), first, second);
   return new Tensor(calls, node);
+}
+
+function dataInput(
+  calls: TensorSession,
+  data: TensorData,
+  dims: readonly number[] | undefined,
+  options: TensorOptions,
+): Node {
+  checkOptions("tensor", options, TENSOR_NAMES);
+  return inputOf(calls, labeled("tensor", options.label), data, dims, options);
 }
 
 /** Reads several tensors of a session in one call. */

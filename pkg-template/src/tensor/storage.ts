@@ -5,8 +5,9 @@
 // data is checked and copied is in `copy-in.ts`.
 
 import { FramebatchError, subject } from "../checks/errors.js";
+import type { TensorBuffer } from "../core/core.js";
 import type { Span } from "../memory/arrays.js";
-import { RESIDENT } from "./codes.js";
+import { PACKED, RESIDENT } from "./codes.js";
 
 /** Words from which on data lies on the device at once, and is not copied. */
 export const LARGE = 16_384;
@@ -30,6 +31,8 @@ export class TensorStorage {
   pins = 0;
   /** Whether the tensor was disposed of, or its node collected. */
   dropped = false;
+  /** Where the data lies in a buffer of the page; undefined for data that came from an array. */
+  place: TensorBuffer | undefined;
   /** Why the device does not have the data any more. */
   failure: FramebatchError | undefined;
 
@@ -50,8 +53,9 @@ export class TensorStorage {
   /** Whether the next call finds the data on the device: data that is used twice is used often. */
   get isResident(): boolean {
     if (this.number !== NOWHERE) return true;
-    const { words, uses, home } = this;
-    return words > 0 && (words >= LARGE || uses > 0 || home > RESIDENT);
+    const { words, uses, home, place } = this;
+    const isLong = words >= LARGE || place !== undefined;
+    return words > 0 && (isLong || uses > 0 || home > RESIDENT);
   }
 
   /** The data in an array of its own; undefined where the page has none. */
@@ -65,6 +69,17 @@ export class TensorStorage {
     this.data = { memory: own, start: 0, words };
     return own;
   }
+}
+
+/** Bytes that a tensor takes of its buffer. */
+export function bytesOf({ words, home }: TensorStorage): number {
+  if (home === PACKED.int8) return Math.ceil(words / 64) * 68;
+  return home === RESIDENT ? words * 4 : Math.ceil(words / 2) * 4;
+}
+
+/** The same up to a multiple of 16: kernels read so many bytes at a time. */
+export function paddedBytesOf(storage: TensorStorage): number {
+  return Math.ceil(bytesOf(storage) / 16) * 16;
 }
 
 /** The error of whatever is asked of a tensor that was disposed of. */

@@ -97,12 +97,7 @@ impl BufferPool {
         size: Size,
         usage: wgpu::BufferUsages,
     ) -> wgpu::Buffer {
-        let buffer = device.create_buffer(&wgpu::BufferDescriptor {
-            label: None,
-            size: size.allocated,
-            usage,
-            mapped_at_creation: false,
-        });
+        let buffer = create(device, size.allocated, usage);
         let mut state = self.lock();
         let rounding = size.allocated - size.needed;
         if rounding > 0 {
@@ -136,6 +131,17 @@ impl BufferPool {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Creates a buffer that the pool does not count.
+#[inline(never)] // An inlined copy at each caller costs the package bytes.
+pub(super) fn create(device: &wgpu::Device, bytes: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
+    device.create_buffer(&wgpu::BufferDescriptor {
+        label: None,
+        size: bytes,
+        usage,
+        mapped_at_creation: false,
+    })
 }
 
 /// The bytes of the smallest class that holds `bytes`.

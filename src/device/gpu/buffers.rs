@@ -2,6 +2,8 @@
 //!
 //! When memory is trimmed is not decided here.
 
+use std::num::NonZeroU64;
+
 use super::buffer_pool::{BufferPool, Size, class};
 use crate::plan::Slot;
 
@@ -42,7 +44,19 @@ pub(super) enum Sharing {
     /// The program has a handle of it, so no other tensor may ever lie in it.
     Exported,
     /// The program created it, and will destroy it.
-    Imported,
+    Imported(Part),
+}
+
+/// The part of an imported buffer that is bound for a tensor. Devices bind parts that begin at
+/// a multiple of their alignment, and tensors may begin behind that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Bytes of the buffer in front of the part.
+    pub(super) offset: u64,
+    /// Bytes of the part.
+    pub(super) bytes: u64,
+    /// Elements of the part in front of the tensor, which addresses of the tensor skip.
+    pub(super) skipped: u32,
 }
 
 impl TensorBuffer {
@@ -55,7 +69,15 @@ impl TensorBuffer {
 
     /// Whether the program created the buffer.
     pub(super) fn is_imported(&self) -> bool {
-        self.sharing == Sharing::Imported
+        self.part().is_some()
+    }
+
+    /// The part of the buffer that is bound, if the program created the buffer.
+    pub(super) fn part(&self) -> Option<Part> {
+        match self.sharing {
+            Sharing::Imported(part) => Some(part),
+            Sharing::Private | Sharing::Exported => None,
+        }
     }
 
     /// The buffer, for the program.
@@ -133,6 +155,21 @@ impl Buffers {
             None => self.slots[slot.0 as usize].as_ref(),
         };
         buffer.expect("made before it is used")
+    }
+
+    /// What is bound for a slot that was grown before, or for a tensor that exists.
+    pub(super) fn binding(&self, slot: Slot) -> wgpu::BindingResource<'_> {
+        let part = self.part(slot);
+        wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+            buffer: self.buffer(slot),
+            offset: part.map_or(0, |part| part.offset),
+            size: part.and_then(|part| NonZeroU64::new(part.bytes)),
+        })
+    }
+
+    /// The part that is bound for a slot, if the slot is that of an imported tensor.
+    pub(super) fn part(&self, slot: Slot) -> Option<Part> {
+        self.entry(slot.tensor()?)?.part()
     }
 
     /// The buffer of a tensor, if the tensor exists.

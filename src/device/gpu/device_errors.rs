@@ -33,6 +33,8 @@ pub(super) struct DeviceErrors {
 struct State {
     lost: Option<String>,
     suspicion: Option<Suspicion>,
+    /// Imported tensors whose buffers the last launch that failed over one could not use.
+    unusable: Vec<u32>,
     /// Launches that created objects whose error scopes have not reported yet.
     unreported: usize,
     /// Senders for the futures that wait for the loss. Dropping a sender wakes its future.
@@ -149,10 +151,26 @@ impl DeviceErrors {
         self.lock().unreported > 0
     }
 
+    /// Records that the device cannot use the buffer of an imported tensor.
+    pub(super) fn note_unusable(&self, tensor: u32) {
+        self.lock().unusable.push(tensor);
+    }
+
+    /// Forgets that the device could not use the buffer of an imported tensor.
+    pub(super) fn note_usable(&self, tensor: u32) {
+        self.lock().unusable.retain(|known| *known != tensor);
+    }
+
+    /// Whether an imported tensor lies in a buffer that the device cannot use.
+    pub(super) fn is_unusable(&self, tensor: u32) -> bool {
+        self.lock().unusable.contains(&tensor)
+    }
+
     /// Records which objects may be invalid after this error.
     fn suspect(&self, error: &Error) {
         let suspicion = match error {
-            Error::OutOfMemory(_) => Suspicion::Buffers,
+            // An imported buffer that is at fault is bound by no pipeline.
+            Error::OutOfMemory(_) | Error::InvalidInput(_) => Suspicion::Buffers,
             _ => Suspicion::All,
         };
         let mut state = self.lock();

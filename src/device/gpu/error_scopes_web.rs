@@ -5,11 +5,13 @@
 //! Errors outside of scopes belong to other users of the device, the page among them.
 
 use std::future::Future;
+use std::pin::Pin;
 
 use js_sys::{Promise, Reflect};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
+use super::buffer_pool::create;
 use super::poll::Poller;
 use crate::error::Error;
 
@@ -61,9 +63,10 @@ impl ErrorScopes {
     pub(super) fn close(
         self,
         invalid: fn(String) -> Error,
-    ) -> impl Future<Output = Result<(), Error>> + 'static {
+    ) -> Pin<Box<dyn Future<Output = Result<(), Error>>>> {
         let [memory, validation] = self.pop();
-        async move {
+        // In a box: the future is a part of several others, and one copy of its code does.
+        Box::pin(async move {
             let error = match caught(memory).await {
                 Some(message) => Error::OutOfMemory(message),
                 None => match caught(validation).await {
@@ -72,7 +75,7 @@ impl ErrorScopes {
                 },
             };
             Err(self.judge(error).await)
-        }
+        })
     }
 
     async fn judge(&self, error: Error) -> Error {
@@ -94,12 +97,7 @@ impl ErrorScopes {
     /// counts as lost too.
     fn probe(&self) -> (Probe, JsFuture) {
         let scopes = ErrorScopes::open(&self.device);
-        let probe = Probe(self.device.create_buffer(&wgpu::BufferDescriptor {
-            label: None,
-            size: 4,
-            usage: wgpu::BufferUsages::MAP_READ,
-            mapped_at_creation: false,
-        }));
+        let probe = Probe(create(&self.device, 4, wgpu::BufferUsages::MAP_READ));
         let raw = probe
             .0
             .as_webgpu()

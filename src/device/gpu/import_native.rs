@@ -1,7 +1,6 @@
-//! Buffers of other users of the device as tensors. Native only: in the browser wgpu cannot
-//! adopt a buffer that it has not created.
+//! Buffers of other users of the device as tensors, natively.
 
-use super::buffers::{Sharing, TensorBuffer};
+use super::buffers::{Part, Sharing, TensorBuffer};
 use super::error_scopes::ErrorScopes;
 use super::{Gpu, bytes_of};
 use crate::error::Error;
@@ -42,10 +41,15 @@ impl Gpu {
             });
         }
         self.try_to_bind(buffer)?;
+        self.errors.note_usable(tensor);
         self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
         let entry = TensorBuffer {
             buffer: buffer.clone(),
-            sharing: Sharing::Imported,
+            sharing: Sharing::Imported(Part {
+                offset: 0,
+                bytes: buffer.size(),
+                skipped: 0,
+            }),
         };
         self.buffers.put(tensor, entry);
         Ok(())

@@ -17,13 +17,16 @@ use crate::plan::{Dispatch, Operand, Plan, Slot};
 use crate::tensor::Arena;
 
 /// The resident tensors of a plan.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Tensors {
     /// Whether there are any.
     has_some: bool,
-    /// Whether one is an imported buffer, which the program may destroy at any time.
-    has_imported: bool,
+    /// Those in imported buffers, which the program may destroy at any time.
+    imported: Vec<u32>,
 }
+
+/// Why a launch that names an imported buffer may fail.
+const UNUSABLE: &str = "a buffer that a tensor lies in is destroyed or of another device; make the tensor anew of a buffer of this device";
 
 impl Gpu {
     pub(super) fn try_launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
@@ -42,7 +45,7 @@ impl Gpu {
         let is_warm = self.is_warm(plan, &needs);
         self.check_budget(plan, &needs)?;
         // An object that an earlier launch created may be invalid, and this submission with it.
-        let is_sound = is_warm && !tensors.has_imported && !self.errors.is_in_doubt();
+        let is_sound = is_warm && tensors.imported.is_empty() && !self.errors.is_in_doubt();
         let scopes = (!is_sound).then(|| ErrorScopes::open(&self.device));
         self.make_room(&needs);
         let mut encoder = self.encoder();
@@ -52,9 +55,7 @@ impl Gpu {
         let Some(scopes) = scopes else {
             return Ok(flight);
         };
-        let caught = scopes.close(if tensors.has_imported {
-            Error::InvalidInput // Only a buffer of the program's can be invalid here.
-        } else if self.pipelines.compiled() > compiled {
+        let caught = scopes.close(if self.pipelines.compiled() > compiled {
             Error::Shader
         } else if tensors.has_some {
             allocation::INVALID
@@ -65,13 +66,18 @@ impl Gpu {
             true => Created::Nothing,
             false => Created::Something,
         };
+        let check = self.import_check(tensors.imported);
         let (errors, launched) = (self.errors.clone(), self.errors.launched(created));
         Ok(Box::pin(async move {
             let readback = flight.await;
             // A lost device makes every object invalid, which is no fault of the launch.
             errors.check()?;
             // Before the read-back: an invalid staging buffer is refused a map as well.
-            launched.report(caught.await)?;
+            let mut caught = caught.await;
+            if caught.is_err() && check.note_unusable().await {
+                caught = Err(Error::InvalidInput(UNUSABLE.into()));
+            }
+            launched.report(caught)?;
             readback
         }))
     }
@@ -83,7 +89,9 @@ impl Gpu {
             let entry = self.buffers.entry(tensor);
             let entry = entry.ok_or_else(Error::tensor_missing)?;
             tensors.has_some = true;
-            tensors.has_imported |= entry.is_imported();
+            if entry.is_imported() && !tensors.imported.contains(&tensor) {
+                tensors.imported.push(tensor);
+            }
         }
         Ok(tensors)
     }

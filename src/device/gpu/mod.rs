@@ -7,6 +7,7 @@
 mod buffer_pool;
 mod buffers;
 mod device_errors;
+mod import_check;
 mod launch;
 mod launch_needs;
 mod launch_timer;
@@ -49,6 +50,9 @@ mod gpu_driver_lock;
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "import_native.rs"]
 mod import;
+#[cfg(target_arch = "wasm32")]
+#[path = "import_web.rs"]
+mod import;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "instance_native.rs"]
@@ -89,6 +93,10 @@ mod release;
 #[path = "release_web.rs"]
 mod release;
 
+#[cfg(target_arch = "wasm32")]
+#[path = "stand_in_web.rs"]
+mod stand_in;
+
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "error_scopes_native.rs"]
 mod error_scopes;
@@ -105,6 +113,8 @@ pub use adapters::{Adapter, AdapterKind, adapters};
 pub use compile::Compile;
 #[cfg(not(any(test, target_arch = "wasm32")))]
 pub(crate) use gpu_driver_lock::free_device;
+#[cfg(target_arch = "wasm32")]
+pub use import::Place;
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 pub use pipelines::Pipeline;
@@ -208,6 +218,11 @@ impl Device for Gpu {
 
     fn tensor_bytes(&self, tensor: u32) -> u64 {
         self.buffers.tensor_bytes(tensor)
+    }
+
+    fn is_unusable(&self, tensor: u32) -> bool {
+        let is_imported = self.buffers.part(Slot::resident(tensor)).is_some();
+        is_imported && self.errors.is_unusable(tensor)
     }
 
     fn release(&mut self, tensor: u32) {

@@ -295,7 +295,7 @@ fn bind_group(
 ) -> wgpu::BindGroup {
     let storage = |binding, slot| wgpu::BindGroupEntry {
         binding,
-        resource: buffers.buffer(slot).as_entire_binding(),
+        resource: buffers.binding(slot),
     };
     let params = || wgpu::BindGroupEntry {
         binding: PARAMS,

@@ -2,7 +2,7 @@
 
 use wasm_bindgen::prelude::*;
 
-use super::{Gpu, bytes_of};
+use super::{Gpu, bytes_of, stand_in};
 use crate::error::Error;
 use crate::tensor::{Packing, WORD};
 
@@ -99,9 +99,7 @@ impl Gpu {
 
     /// The device as the browser's own object.
     pub fn raw_device(&self) -> JsValue {
-        self.device.as_webgpu().map_or(JsValue::UNDEFINED, |raw| {
-            AsRef::<JsValue>::as_ref(raw).clone()
-        })
+        stand_in::raw(&self.device)
     }
 }
 

@@ -1,9 +1,11 @@
 //! The upload of a plan: the operands, and behind them the segment tables and params of the
 //! plan's dispatches.
 
+use super::launch::bindings_of;
+use super::pipelines::Bindings;
 use super::{Gpu, bytes_of};
 use crate::error::Error;
-use crate::kernel::WORKGROUP;
+use crate::kernel::{Kernel, WORKGROUP};
 use crate::plan::{self, CopyRun, Dispatch, Params, Plan, Slot, Table};
 use crate::tensor::{Arena, WORD};
 
@@ -79,7 +81,9 @@ impl Gpu {
             target[at..at + fields.len()].copy_from_slice(fields);
             let grid = self.grid(work, table.threads)?;
             let end = next + u32::try_from(table.words).expect("counted above");
-            table.write(work, &mut target[next as usize..end as usize]);
+            let entries = &mut target[next as usize..end as usize];
+            table.write(work, entries);
+            self.skip_fronts(work, params.blocks, entries);
             next = end;
             let params = (operands + u32::try_from(at).expect("counted above")) * WORD;
             ready.push(Ready { work, params, grid });
@@ -90,6 +94,26 @@ impl Gpu {
             words,
         };
         Ok((ready, Upload::new(plan.uploads(), tail)))
+    }
+
+    /// Adds to the addresses of imported tensors, in so many entries, the elements that lie in
+    /// front of these tensors in the parts that are bound.
+    fn skip_fronts(&self, work: &Dispatch, blocks: u32, entries: &mut [u32]) {
+        let (Kernel::Fused(stage) | Kernel::Product(stage, ..)) = &work.kernel else {
+            return; // Kernels that are written by hand read no imported tensor.
+        };
+        let Bindings { operands, .. } = bindings_of(work);
+        for (load, of) in (plan::OPERANDS..).zip(&stage.loads) {
+            let slot = operands.get(of.binding as usize);
+            let part = slot.and_then(|slot| self.buffers.part(*slot));
+            let Some(skipped @ 1..) = part.map(|part| part.skipped) else {
+                continue;
+            };
+            for entry in entries.chunks_exact_mut(entries.len() / blocks as usize) {
+                // An address wraps where a stride is negative.
+                entry[load] = entry[load].wrapping_add(skipped);
+            }
+        }
     }
 
     fn grid(&self, work: &Dispatch, threads: u64) -> Result<(u32, u32), Error> {

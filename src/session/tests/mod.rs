@@ -13,6 +13,7 @@ mod in_flight;
 mod on_both;
 mod out_of_memory;
 mod priorities;
+mod refusal;
 mod structures;
 mod takeover;
 mod tuned;
@@ -51,6 +52,8 @@ pub(crate) struct Frail {
     max_side_bytes: u64,
     chunks: ChunkSizes,
     fault: Option<Error>,
+    /// Tensors that no launch may name.
+    unusable: Vec<u32>,
     /// Bytes of a plan's slots that there is memory for.
     capacity: u64,
     /// Bytes that the device was allowed, and how often it was trimmed.
@@ -78,6 +81,7 @@ impl Frail {
             max_side_bytes,
             chunks: ChunkSizes::WHOLE,
             fault: None,
+            unusable: Vec::new(),
             capacity: u64::MAX,
             allowed: u64::MAX,
             trims: 0,
@@ -183,6 +187,10 @@ impl Device for Frail {
             let error = Error::OutOfMemory("a slot".into());
             return Box::pin(std::future::ready(Err(error)));
         }
+        if plan.tensors().any(|tensor| self.is_unusable(tensor)) {
+            let error = Error::InvalidInput("a destroyed buffer".into());
+            return Box::pin(std::future::ready(Err(error)));
+        }
         // A device may append what it needs for this attempt, or nothing.
         if !arena.is_empty() {
             arena.push(&[u32::MAX; 64]);
@@ -206,6 +214,10 @@ impl Device for Frail {
 
     fn tensor_words(&self, tensor: u32) -> Option<&[u32]> {
         self.cpu.tensor_words(tensor)
+    }
+
+    fn is_unusable(&self, tensor: u32) -> bool {
+        self.unusable.contains(&tensor)
     }
 
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {

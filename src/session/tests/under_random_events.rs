@@ -215,7 +215,7 @@ proptest! {
                         Fate::Lost => Err(Error::DeviceLost("test".into())),
                     };
                     let mine = session.place_in_flight(batch, generation);
-                    let is_short = mine.is_some_and(|at| session.queue.in_flight()[at].way.is_short);
+                    let is_short = mine.is_some_and(|at| session.queue.in_flight()[at].way.retry.is_some());
                     let goes_again = !is_one && matches!(fate, Fate::Short) || is_short;
                     match session.settle(batch, generation, outcome) {
                         Some(settlement) => model.take(&settlement)?,
