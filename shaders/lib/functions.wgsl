@@ -116,12 +116,13 @@ fn modulo(x: F, y: F) -> F {
         rest = (rest << step) % divisor;
         left -= step;
     }
-    // Two powers of two, because one of both may be too small for a float.
-    let half = exponent / U(2u);
-    let first = bitcast<F>((half + U(52u)) << U(23u));
-    let second = bitcast<F>((exponent - half + U(52u)) << U(23u));
-    let size = select(F(rest) * first * second, abs(x), a < b);
-    let is_other = (size != F(0.0)) & (((bitcast<U>(x) ^ bitcast<U>(y)) >> U(31u)) == U(1u));
+    // The remainder times a power of two that may be too small for a float: in integers.
+    let whole = bitcast<U>(F(rest));
+    let scaled = select(whole + ((exponent - U(150u)) << U(23u)), U(0u), rest == U(0u));
+    let tiny = rest << min(exponent - U(1u), U(31u));
+    let bits = select(scaled, tiny, (whole >> U(23u)) + exponent <= U(150u));
+    let size = bitcast<F>(select(bits, a, a < b));
+    let is_other = (bitcast<U>(size) != U(0u)) & (((bitcast<U>(x) ^ bitcast<U>(y)) >> U(31u)) == U(1u));
     let moved = bitcast<U>(select(size, abs(y) - size, is_other));
     let signed = moved | (bitcast<U>(y) & U(0x80000000u));
     return bitcast<F>(select(signed, U(0x7fc00000u), (a >= U(0x7f800000u)) | (b > U(0x7f800000u)) | (b == U(0u))));
@@ -135,9 +136,10 @@ fn angle(y: F, x: F) -> F {
     let least = min(a, b);
     // Beside an infinite coordinate a finite one is 0 and an infinite one as large. Subnormal points lie at 0.
     let is_plain = (most >= U(0x800000u)) & (most < U(0x7f800000u));
-    let shrink = select(F(1.0), F(0.125), most > U(0x7e000000u));
-    let high = select(F(1.0), bitcast<F>(most) * shrink, is_plain);
-    let low = select(select(F(0.0), F(1.0), least == U(0x7f800000u)), bitcast<F>(least) * shrink, is_plain);
+    // Neither the sum of both coordinates overflows, nor is their difference too small for a float.
+    let scale = select(select(F(1.0), F(0.125), most > U(0x7e000000u)), F(18446744073709551616.0), most < U(0x20000000u));
+    let high = select(F(1.0), bitcast<F>(most) * scale, is_plain);
+    let low = select(select(F(0.0), F(1.0), least == U(0x7f800000u)), bitcast<F>(least) * scale, is_plain);
     let is_steep = low > high * F(0.41421356);
     let t = select(low, low - high, is_steep) / select(high, low + high, is_steep);
     let z = t * t;
