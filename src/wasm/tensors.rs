@@ -67,6 +67,10 @@ impl Core {
 
     /// Makes a place in a `GPUBuffer` of the page a tensor of this home; offset and length are
     /// in quads, of 16 bytes each.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "numbers, because an object would be read field by field"
+    )]
     pub fn import(&self, tensor: u32, buffer: &JsValue, offset: u32, quads: u32, home: u32) -> f64 {
         let place = Place {
             offset: u64::from(offset) * QUAD,
