@@ -1,6 +1,6 @@
 //! When a batch is due: what the policy, the waits and the batches in flight say.
 //!
-//! Which batch goes then is decided in `turns`.
+//! What goes then is decided in `turns`.
 
 use super::{BatchConfig, InFlight, Millis, Policy, Priority, Queue};
 

@@ -2,8 +2,8 @@
 //!
 //! What follows from priorities is decided in `tiers` and `turns`.
 
-/// The priority of a call: waiting calls of a higher one go first. Calls of one priority share batches, and keep their
-/// order.
+/// The priority of a call: waiting calls of a higher one go first. Calls of one priority share
+/// batches, and keep their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// Fills what others leave: goes while nothing else is due, in slices whose size follows

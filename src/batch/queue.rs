@@ -233,7 +233,8 @@ impl<W, P, F> Queue<W, P, F> {
         })
     }
 
-    /// Whether the next batch of normal priority may go as far as the batches in flight are concerned.
+    /// Whether the next batch of normal priority may go as far as the batches in flight are
+    /// concerned.
     pub(super) fn may_take(&self) -> bool {
         self.may_fly() || self.is_urgent()
     }

@@ -89,8 +89,8 @@ impl<W, P> Tier<W, P> {
     }
 }
 
-/// Which of these batches, oldest first, a call is to stay behind: those that `order` says
-/// precede the call, and those that precede one of these.
+/// Marks, of batches oldest first, those that a call is to stay behind: `order` says that they
+/// precede the call, or another batch that is marked.
 fn preceding<W, P>(batches: &[Batch<W, P>], order: &Order<W, P>) -> Vec<bool> {
     let mut precedes = vec![false; batches.len()];
     for (at, batch) in batches.iter().enumerate().rev() {

@@ -2,8 +2,8 @@
 //! device's time was spent on.
 //!
 //! High goes before normal, and normal before low, but for a tenth of the time: while low
-//! work waits, every nine milliseconds of other work earn one that goes before all others. Batches that wait
-//! are in `tiers`, and how large a slice is says `slices`.
+//! work waits, every nine milliseconds of other work earn one that goes before all others.
+//! Batches that wait are in `tiers`, and how large a slice is says `slices`.
 
 use super::slices::{Length, Slices};
 use super::{Batch, Millis, Policy, Priority, Queue};

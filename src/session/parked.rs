@@ -158,8 +158,8 @@ impl<D: Device> Session<D> {
         };
         let words = marked().map(|(call, _)| call.work.planned.inputs.words);
         let recipes = self.programs.recipes();
-        // A call that reads a tensor finds what calls of its own batch write, so batches
-        // that write stay as they are.
+        // Batches that write stay as they are, so that nothing has to say between which calls
+        // of another batch theirs belong.
         let writes = |call: &Call| {
             let recipe = &recipes[call.work.planned.recipe.0 as usize];
             recipe.is_stored()

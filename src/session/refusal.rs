@@ -2,7 +2,7 @@
 //! use, destroyed or of another device, are rejected, and the rest of the batch goes again.
 //!
 //! A submission that names such a buffer is refused as a whole: nothing of it was computed.
-//! Which buffers these are, the device finds out.
+//! The device finds out which buffers it cannot use.
 
 use super::Session;
 use super::in_flight::{InFlight, Retry};

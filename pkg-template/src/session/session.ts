@@ -193,8 +193,8 @@ export class Session {
   /**
    * A tensor of this shape that lies in a `GPUBuffer` of `gpu.device`, row-major from
    * `offset` on, without a copy: calls read what lies there when they are sent, whoever
-   * wrote it; `gpu.flush()` sends those whose kernels are compiled. `dtype` says what lies there, floats (`f32`,
-   * `f16`, `bf16`) or places for `gather` (`u32`).
+   * wrote it; `gpu.flush()` sends those whose kernels are compiled. `dtype` says what lies
+   * there, floats (`f32`, `f16`, `bf16`) or places for `gather` (`u32`).
    *
    * The buffer needs the usages `STORAGE` and `COPY_SRC`, and as many bytes from `offset`
    * on as the elements take, up to a multiple of 16. It is never written or destroyed here,

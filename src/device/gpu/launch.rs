@@ -21,7 +21,7 @@ use crate::tensor::Arena;
 struct Tensors {
     /// Whether there are any.
     has_some: bool,
-    /// Those in imported buffers, which the program may destroy at any time.
+    /// Tensors in imported buffers, which the program may destroy at any time.
     imported: Vec<u32>,
 }
 
