@@ -108,6 +108,8 @@ pub struct Session<D> {
     tensors: TensorTable,
     /// The tensors that the call being submitted names.
     named_tensors: Vec<u32>,
+    /// Those among them that the call writes.
+    written_tensors: Vec<u32>,
     gate: CompileGate,
     /// When the last flight of a batch landed.
     last_landing: Millis,
@@ -150,6 +152,7 @@ impl<D: Device> Session<D> {
             programs: ProgramCache::default(),
             tensors: TensorTable::default(),
             named_tensors: Vec::new(),
+            written_tensors: Vec::new(),
             gate: CompileGate::default(),
             last_landing: Millis::default(),
             explained: None,
