@@ -215,6 +215,14 @@ pub trait Device {
     /// [`Error::TooLarge`] where no buffer holds the data.
     fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error>;
 
+    /// Makes room for a tensor of so many words, which calls are to write. Until they have, the
+    /// words are any.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooLarge`] where no buffer holds them, [`Error::OutOfMemory`].
+    fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error>;
+
     /// Bytes that a tensor takes of the device's memory; 0 for a tensor that is not on the
     /// device, or lies in a buffer of the program's.
     fn tensor_bytes(&self, tensor: u32) -> u64;
@@ -316,6 +324,10 @@ impl Device for AnyDevice {
 
     fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
         self.device_mut().fill(tensor, words, packing)
+    }
+
+    fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
+        self.device_mut().allocate(tensor, words)
     }
 
     fn tensor_bytes(&self, tensor: u32) -> u64 {

@@ -8,7 +8,7 @@ use std::borrow::Borrow;
 use super::call::SegmentList;
 use super::copy_runs::CopyRuns;
 use super::merging::{ChunkLayout, ChunkSource, MergedCalls};
-use super::schedule::StageRun;
+use super::schedule::{Schedule, StageRun};
 use super::search::{self, queries};
 use super::{Call, Chunk, Dispatch, Operand, Plan, Recipe, Slot, Step};
 use crate::graph::searching::Searching;
@@ -88,9 +88,10 @@ impl Builder {
     /// Adds the steps of merged calls, stage by stage; `set` are the resident tensors that these
     /// calls name.
     fn add_program(&mut self, recipe: &Recipe, merged: MergedCalls, set: &[u32]) {
-        let schedule = &recipe.schedule;
+        let schedule = &*merged.schedule;
         let mut slots = ProgramSlots {
             recipe,
+            schedule,
             buffers: vec![Slot::RESULTS; merged.filled.len()],
             set,
         };
@@ -155,6 +156,8 @@ impl Builder {
 /// The slots that the stages of a program read and write.
 struct ProgramSlots<'a> {
     recipe: &'a Recipe,
+    /// The form of the recipe that is computed.
+    schedule: &'a Schedule,
     /// The slot of each buffer of the program.
     buffers: Vec<Slot>,
     /// The resident tensors that the calls name.
@@ -164,7 +167,7 @@ struct ProgramSlots<'a> {
 impl ProgramSlots<'_> {
     /// The dispatch of a stage for so many calls.
     fn dispatch(&self, run: StageRun, calls: u32, list: SegmentList) -> Dispatch {
-        let schedule = &self.recipe.schedule;
+        let schedule = self.schedule;
         let stage = &schedule.program.stages[run.stage];
         Dispatch {
             kernel: schedule.kernel(run.stage, &list),

@@ -8,6 +8,7 @@ use super::fuse::fuse;
 use super::recipe::Extent;
 use super::schedule::Schedule;
 use super::slicing::{AxisRows, Slicing};
+use crate::error::Error;
 use crate::graph::chain::{Chain, Home, Node, Op};
 use crate::graph::sampling::Sampling;
 use crate::graph::searching::{BLOCK, Searching};
@@ -35,10 +36,14 @@ impl Structure for RowOp {
 
 /// A call's operands are the chain's inputs of [`Home::Call`], then its constants, then the
 /// numbers of the tensors that its other inputs are, each part from the next multiple of
-/// 16 bytes on. Calls of one program merge whatever their shapes.
+/// 16 bytes on; behind the numbers of tensors comes the offset where results are stored.
+/// Calls of one program merge whatever their shapes.
 impl Structure for Chain {
     fn lower(&self, known: &[Recipe]) -> Recipe {
-        Recipe::fuse(self, known)
+        match self.stores() {
+            [] => Recipe::fuse(self, known),
+            _ => Recipe::store(self, known),
+        }
     }
 }
 
@@ -175,15 +180,22 @@ impl Recipe {
         }
     }
 
-    /// The words of a tensor that a call of `rows` rows with these operands writes, if it writes
-    /// one.
-    pub fn stored(&self, operands: &[u32], rows: u32) -> Span {
+    /// The words of its targets that a call of `rows` rows writes, by what lies in the call's room;
+    /// none of a call that writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for words that the target does not have.
+    pub fn stored(&self, room: &[u32], rows: u32) -> Result<Span, Error> {
         if !self.is_stored() {
-            return Span::default();
+            return Ok(Span::default());
+        }
+        if self.store.is_some() {
+            return self.stored_span(room);
         }
         let header = self.address(1, 0, rows) as usize;
-        let (at, words) = Sampling::written(&operands[header..], rows);
-        Span { at, words }
+        let (at, words) = Sampling::written(&room[header..], rows);
+        Ok(Span { at, words })
     }
 
     /// The recipe of a search of an index, whose operands are queries and a mask of ids.
@@ -239,15 +251,15 @@ fn of_one_stage(program: Program, threads: u32, known: &[Recipe]) -> Recipe {
 
 /// Where the inputs of a chain lie.
 #[derive(Default)]
-struct Inputs {
+pub(super) struct Inputs {
     /// For each input its number among the operands, or among the resident tensors.
-    ordinals: Vec<usize>,
+    pub(super) ordinals: Vec<usize>,
     /// Elements of each input that comes with the call.
-    carried: Vec<u32>,
+    pub(super) carried: Vec<u32>,
 }
 
 impl Inputs {
-    fn of(chain: &Chain) -> Inputs {
+    pub(super) fn of(chain: &Chain) -> Inputs {
         let (mut inputs, mut residents) = (Inputs::default(), 0);
         for node in chain.inputs() {
             inputs.ordinals.push(match home(node) {

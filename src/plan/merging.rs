@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::call::SegmentList;
 use super::copy_runs::CopyRuns;
 use super::phases::Phases;
-use super::schedule::StageRun;
+use super::schedule::{Schedule, StageRun};
 use super::slicing::Slicing;
 use super::{Call, Chunk, NumbersId, Recipe, RecipeId, RowSlice, Segment, SetId};
 use crate::program::{Access, Body, Sizes, Source, Stage, StageSizes, Target};
@@ -53,6 +53,8 @@ pub(super) struct MergedCalls {
     pub(super) recipe: RecipeId,
     pub(super) set: SetId,
     pub(super) phase: u32,
+    /// What is computed: one of the forms of the recipe.
+    pub(super) schedule: Arc<Schedule>,
     /// How many calls there are so far.
     pub(super) calls: u32,
     /// For each stage that is run, the segments of the calls.
@@ -66,9 +68,12 @@ pub(super) struct MergedCalls {
 /// A slice of a call, and where its data lies.
 struct AddressedCall<'a> {
     recipe: &'a Recipe,
+    schedule: &'a Schedule,
     sizes: &'a Sizes,
     slice: RowSlice,
     scalar: u32,
+    /// The word of its target that the call's first stored element goes to.
+    stored: u32,
     /// The word where the operands begin.
     inputs: u32,
     /// The word where the numbers begin.
@@ -118,11 +123,18 @@ impl<'a> ChunkLayout<'a> {
             false => recipe.sizes_of(slice.rows),
         };
         let numbers = self.numbers(recipe, call, inputs, slice.rows);
-        self.merged_calls(call).add(&AddressedCall {
+        let by_scratch = recipe.form_by_scratch(set_of(self.sets, call));
+        let (schedule, sizes) = match by_scratch {
+            Some(form) => (&form.schedule, &form.sizes),
+            None => (&recipe.schedule, &recipe.sizes),
+        };
+        self.merged_calls(call, schedule).add(&AddressedCall {
             recipe,
-            sizes: own.as_deref().unwrap_or(&recipe.sizes),
+            schedule,
+            sizes: own.as_deref().unwrap_or(sizes),
             slice,
             scalar: call.scalar,
+            stored: recipe.offset(call),
             inputs,
             numbers,
             before,
@@ -148,20 +160,15 @@ impl<'a> ChunkLayout<'a> {
 
     /// The merged calls that a call belongs to: all calls of one phase and of equal programs that
     /// name the same resident tensors, whatever the shapes.
-    fn merged_calls(&mut self, call: &Call) -> &mut MergedCalls {
-        let recipes = self.recipes;
+    fn merged_calls(&mut self, call: &Call, schedule: &Arc<Schedule>) -> &mut MergedCalls {
+        let recipe = &self.recipes[call.recipe.0 as usize];
+        let set = set_of(self.sets, call);
         let phase = self.phases.as_mut().map_or(0, |phases| {
-            let set = self.sets.get(call.set.0 as usize);
-            let set = set.map_or(&[][..], |set| set);
-            let written = recipes[call.recipe.0 as usize].written(set);
-            phases.add(set, written.map(|tensor| (tensor, call.stored)))
+            let is_written = |tensor| recipe.written(set).any(|written| written == tensor);
+            phases.add(set, &is_written, call.stored)
         });
-        let schedule = |recipe: RecipeId| &recipes[recipe.0 as usize].schedule;
-        let own = schedule(call.recipe);
         let belongs = |known: &MergedCalls| {
-            known.set == call.set
-                && known.phase == phase
-                && Arc::ptr_eq(schedule(known.recipe), own)
+            known.set == call.set && known.phase == phase && Arc::ptr_eq(&known.schedule, schedule)
         };
         let known = match self.merged_with[call.recipe.0 as usize] {
             Some(index) if belongs(&self.merged[index]) => Some(index),
@@ -172,9 +179,10 @@ impl<'a> ChunkLayout<'a> {
                 recipe: call.recipe,
                 set: call.set,
                 phase,
+                schedule: Arc::clone(schedule),
                 calls: 0,
-                stages: vec![SegmentList::default(); own.runs.len()],
-                filled: vec![0; own.program.buffers as usize],
+                stages: vec![SegmentList::default(); schedule.runs.len()],
+                filled: vec![0; schedule.program.buffers as usize],
                 starts: Vec::new(),
             });
             self.merged.len() - 1
@@ -182,6 +190,11 @@ impl<'a> ChunkLayout<'a> {
         self.merged_with[call.recipe.0 as usize] = Some(index);
         &mut self.merged[index]
     }
+}
+
+/// The resident tensors that a call names.
+fn set_of<'a>(sets: &'a [Box<[u32]>], call: &Call) -> &'a [u32] {
+    sets.get(call.set.0 as usize).map_or(&[][..], |set| set)
 }
 
 impl MergedCalls {
@@ -193,7 +206,7 @@ impl MergedCalls {
         for (filled, words) in self.filled.iter_mut().zip(&call.sizes.buffers) {
             *filled = filled.saturating_add(aligned(*words));
         }
-        let schedule = &call.recipe.schedule;
+        let schedule = call.schedule;
         for (run, list) in schedule.runs.iter().zip(&mut self.stages) {
             let start = list.entries.len();
             call.append_entry(*run, &self.starts, &mut list.entries);
@@ -208,13 +221,12 @@ impl AddressedCall<'_> {
     /// The call's segment of a stage; `starts` are the words where the call's intermediates
     /// begin.
     fn segment(&self, run: StageRun, starts: &[u32]) -> Segment {
-        let stage = &self.recipe.schedule.program.stages[run.stage];
+        let stage = &self.schedule.program.stages[run.stage];
         let sizes = &self.sizes.stages[run.stage];
         let start = match (run.output, stage.target) {
             (Some(output), _) => self.result.saturating_add(self.start(output)),
             (None, Target::Buffer(buffer)) => starts[buffer.0 as usize],
-            // The operands of the call say where in the tensor the kernel writes.
-            (None, Target::Resident(_)) => 0,
+            (None, Target::Resident(_)) => self.stored,
         };
         Segment {
             rows: self.threads(stage, sizes),
@@ -234,7 +246,7 @@ impl AddressedCall<'_> {
 
     /// The word where an output begins within the call's result.
     fn start(&self, output: usize) -> u32 {
-        let before = &self.recipe.schedule.program.outputs[..output];
+        let before = &self.schedule.program.outputs[..output];
         before.iter().fold(0, |next, output| {
             aligned(self.sizes.buffers[output.0 as usize]).saturating_add(next)
         })
@@ -243,7 +255,7 @@ impl AddressedCall<'_> {
     /// Appends what the call's entry of a stage holds behind the address of the result.
     fn append_entry(&self, run: StageRun, starts: &[u32], entries: &mut Vec<u32>) {
         let recipe = self.recipe;
-        let stage = &recipe.schedule.program.stages[run.stage];
+        let stage = &self.schedule.program.stages[run.stage];
         let sizes = &self.sizes.stages[run.stage];
         for (load, offset) in stage.loads.iter().zip(&sizes.offsets) {
             let base = match load.source {

@@ -19,6 +19,7 @@ mod schedule;
 mod search;
 mod shards;
 mod slicing;
+mod stored;
 mod table;
 
 pub use crate::program::{Effort, KINDS, Kind};

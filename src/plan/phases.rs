@@ -27,8 +27,14 @@ struct TensorUse {
 }
 
 impl Phases {
-    /// The phase of the next call, which reads tensors and may write words of one of them.
-    pub(super) fn add(&mut self, named: &[u32], stored: Option<(u32, Span)>) -> u32 {
+    /// The phase of the next call, which names tensors, and of those that it writes writes these
+    /// words.
+    pub(super) fn add(
+        &mut self,
+        named: &[u32],
+        is_written: &dyn Fn(u32) -> bool,
+        words: Span,
+    ) -> u32 {
         let most = named.iter().max().map_or(0, |tensor| *tensor as usize + 1);
         if self.uses.len() < most {
             self.uses.resize(most, TensorUse::default());
@@ -36,16 +42,16 @@ impl Phases {
         let mut phase = 0;
         for tensor in named {
             let known = &self.uses[*tensor as usize];
-            phase = phase.max(match stored {
-                Some((written, span)) if written == *tensor => known.first_to_write(span),
-                _ => known.behind_writes,
+            phase = phase.max(match is_written(*tensor) {
+                true => known.first_to_write(words),
+                false => known.behind_writes,
             });
         }
         for tensor in named {
             let known = &mut self.uses[*tensor as usize];
-            match stored {
-                Some((written, span)) if written == *tensor => known.write(span, phase),
-                _ => known.behind_reads = known.behind_reads.max(phase + 1),
+            match is_written(*tensor) {
+                true => known.write(words, phase),
+                false => known.behind_reads = known.behind_reads.max(phase + 1),
             }
         }
         self.count = self.count.max(phase + 1);

@@ -19,7 +19,8 @@ fn phases_of(calls: &[Call]) -> Vec<u32> {
     let phase = |(read, stored): &Call| {
         let written = stored.map(|(tensor, _)| tensor);
         let named: Vec<u32> = read.iter().copied().chain(written).collect();
-        phases.add(&named, *stored)
+        let words = stored.map_or(Span::default(), |(_, words)| words);
+        phases.add(&named, &|tensor| written == Some(tensor), words)
     };
     let all: Vec<u32> = calls.iter().map(phase).collect();
     let last = all.iter().max().map_or(0, |last| last + 1);

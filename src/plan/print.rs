@@ -44,6 +44,7 @@ impl Display for Step {
 impl Display for Dispatch {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.kernel {
+            Kernel::Fused(stage) if stage.is_copy() => f.write_str("copy     ")?,
             Kernel::Fused(stage) => write!(f, "dispatch {stage} ")?,
             Kernel::Product(stage, _, tiles) => {
                 let size = if *tiles == Tiles::Small { "small " } else { "" };
@@ -95,6 +96,9 @@ impl Display for Dispatch {
 
 impl Display for Slot {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "s{}", self.0)
+        match self.tensor() {
+            Some(tensor) => write!(f, "tensor {tensor}"),
+            None => write!(f, "s{}", self.0),
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::schedule::Schedule;
 use super::slicing::{GRAIN, Slicing};
+use super::stored::Stored;
 use super::{CopyRun, MOST_THREADS, RowSlice};
 use crate::kernel::Kernel;
 use crate::program::{Body, Effort, Sizes, Source, Stage};
@@ -37,6 +38,8 @@ pub struct Recipe {
     /// Rows of every call, where the structure fixes the count.
     pub(super) rows: Option<u32>,
     pub(super) slicing: Slicing,
+    /// What a call writes of a tensor, for calls that store a chain's results.
+    pub(super) store: Option<Stored>,
     /// What one row computes.
     pub(super) effort: Effort,
 }
@@ -87,13 +90,13 @@ impl Recipe {
 
     /// Whether calls write a resident tensor, and give no result.
     pub fn is_stored(&self) -> bool {
-        self.schedule.written.is_some()
+        !self.schedule.written.is_empty()
     }
 
-    /// The tensor that a call writes; `set` are the resident tensors that the call names.
-    pub fn written(&self, set: &[u32]) -> Option<u32> {
-        let input = self.schedule.written?;
-        set.get(self.ordinals[input as usize]).copied()
+    /// The tensors that a call writes; `set` are the resident tensors that the call names.
+    pub fn written<'a>(&'a self, set: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
+        let inputs = self.schedule.written.iter();
+        inputs.filter_map(|input| set.get(self.ordinals[*input as usize]).copied())
     }
 
     /// How many numbers come with a call, as the last operand.
@@ -257,7 +260,9 @@ impl Recipe {
 
     /// The kernels that any call of the recipe may need.
     pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
-        self.schedule.kernels.iter()
+        let by_scratch = self.store.iter().flat_map(|store| &store.by_scratch);
+        let others = by_scratch.flat_map(|form| &form.schedule.kernels);
+        self.schedule.kernels.iter().chain(others)
     }
 
     /// How many dispatches merged calls take.

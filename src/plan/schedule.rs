@@ -21,8 +21,8 @@ pub(super) struct Schedule {
     /// For each stage how its calls are coalesced.
     pub(super) coalesce_rules: Vec<CoalesceRule>,
     pub(super) runs: Vec<StageRun>,
-    /// The input that the program writes, if it writes a resident tensor.
-    pub(super) written: Option<u32>,
+    /// The inputs that the program writes, which are resident tensors.
+    pub(super) written: Vec<u32>,
 }
 
 /// One run of a stage.
@@ -46,10 +46,13 @@ impl Schedule {
     }
 
     fn new(program: Program) -> Schedule {
-        let written = program.stages.iter().find_map(|stage| match stage.target {
-            Target::Resident(input) => Some(input),
-            Target::Buffer(_) => None,
-        });
+        let mut written = Vec::new();
+        for stage in &program.stages {
+            match stage.target {
+                Target::Resident(input) if !written.contains(&input) => written.push(input),
+                Target::Resident(_) | Target::Buffer(_) => {}
+            }
+        }
         Schedule {
             kernels: kernels(&program.stages),
             coalesce_rules: program.stages.iter().map(CoalesceRule::of).collect(),

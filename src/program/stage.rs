@@ -3,6 +3,7 @@
 //! Stages have no sizes and no addresses.
 
 use super::{Body, LANES, Width};
+use crate::graph::Term;
 use crate::tensor::Packing;
 
 /// The most operands of a kernel. With the result and the segment table these are the eight
@@ -149,6 +150,16 @@ impl Stage {
     /// and whose result has no strides of its own.
     pub fn is_flat_map(&self) -> bool {
         matches!(&self.body, Body::Map(map) if map.rank == 0 && !map.is_strided)
+    }
+
+    /// Whether the stage does nothing but copy an intermediate to a resident tensor.
+    pub fn is_copy(&self) -> bool {
+        let (Body::Map(map), Target::Resident(_), [load]) =
+            (&self.body, self.target, &self.loads[..])
+        else {
+            return false;
+        };
+        matches!(load.source, Source::Buffer(_)) && map.value.terms() == [Term::Variable(0)]
     }
 
     /// How many neighboring threads must be in one workgroup.

@@ -61,27 +61,24 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Refuses a call for a device that is missing, or that lacks a tensor of the call.
-    pub(super) fn check_engine(
-        &self,
-        engine: Option<Engine>,
-        tensors: &[u32],
-        written: Option<u32>,
-    ) -> Result<(), Error> {
+    /// Refuses the call that was read for a device that is missing, or that lacks a tensor of the
+    /// call.
+    pub(super) fn check_engine(&self, engine: Option<Engine>) -> Result<(), Error> {
+        let writes = !self.written_tensors.is_empty();
         match engine {
             Some(Engine::Gpu) if self.devices.engine() == Engine::Cpu => Err(Error::NoAdapter(
                 "engine: calls run on the CPU here; leave engine out, or open a session with \
                  engine 'gpu'"
                     .into(),
             )),
-            Some(Engine::Cpu) if self.devices.engine() == Engine::Gpu && written.is_some() => {
+            Some(Engine::Cpu) if self.devices.engine() == Engine::Gpu && writes => {
                 Err(Error::InvalidInput(
                     "engine: the call writes to a tensor of the GPU; leave engine out".into(),
                 ))
             }
             Some(Engine::Cpu) if self.devices.engine() == Engine::Gpu => {
                 let has = |tensor: &u32| self.tensors.has_copy(*tensor);
-                match self.devices.has_companion() && tensors.iter().all(has) {
+                match self.devices.has_companion() && self.named_tensors.iter().all(has) {
                     true => Ok(()),
                     false => Err(Error::InvalidInput(
                         "engine: a tensor of the call is on the GPU alone; leave engine out".into(),

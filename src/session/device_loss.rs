@@ -144,7 +144,7 @@ impl<D: Device> Session<D> {
         let recipes = self.programs.recipes();
         for batch in self.queue.waiting() {
             for call in batch.calls() {
-                if let Some(written) = batch.written(recipes, call) {
+                for written in batch.written(recipes, call) {
                     self.tensors.drop_copy(written);
                 }
             }

@@ -117,6 +117,8 @@ pub struct Session<D> {
     answered: VecDeque<Answered>,
     /// The tensors that the call being submitted names.
     named_tensors: Vec<u32>,
+    /// Those among them that the call writes.
+    written_tensors: Vec<u32>,
     gate: CompileGate,
     /// When the last flight of a batch landed.
     last_landing: Millis,
@@ -161,6 +163,7 @@ impl<D: Device> Session<D> {
             provenances: Provenances::default(),
             answered: VecDeque::new(),
             named_tensors: Vec::new(),
+            written_tensors: Vec::new(),
             gate: CompileGate::default(),
             last_landing: Millis::default(),
             explained: None,

@@ -185,11 +185,14 @@ impl<D: Device> Session<D> {
         }
         let oldest = self.parked_uses();
         let is_behind = |call: &Call| {
-            let written = batch.written(self.programs.recipes(), call);
+            let is_written = |tensor: u32| {
+                let mut written = batch.written(self.programs.recipes(), call);
+                written.any(|written| written == tensor)
+            };
             let older = |used: Option<Ticket>| used.is_some_and(|used| used.is_before(call.ticket));
             let conflicts = |tensor: &u32| {
                 let used = oldest.get(*tensor as usize).copied().unwrap_or_default();
-                older(used.written) || written == Some(*tensor) && older(used.named)
+                older(used.written) || older(used.named) && is_written(*tensor)
             };
             !call.work.is_cpu_share && batch.payload.tensors_of(call).iter().any(conflicts)
         };
@@ -209,7 +212,7 @@ impl<D: Device> Session<D> {
                 for tensor in batch.payload.tensors_of(call) {
                     note(&mut oldest[*tensor as usize].named, call.ticket);
                 }
-                if let Some(tensor) = batch.written(self.programs.recipes(), call) {
+                for tensor in batch.written(self.programs.recipes(), call) {
                     note(&mut oldest[tensor as usize].written, call.ticket);
                 }
             }
@@ -226,8 +229,13 @@ impl<D: Device> Session<D> {
         let mut uses = vec![Use::None; self.tensors.count()];
         for (call, leaves) in batch.calls().iter().zip(leaves) {
             let set = batch.payload.tensors_of(call);
-            let written = batch.written(self.programs.recipes(), call);
-            let own = |tensor: u32| match written == Some(tensor) {
+            let recipes = self.programs.recipes();
+            let is_written = |tensor: u32| {
+                batch
+                    .written(recipes, call)
+                    .any(|written| written == tensor)
+            };
+            let own = |tensor: u32| match is_written(tensor) {
                 true => Use::Written,
                 false => Use::Named,
             };

@@ -84,8 +84,7 @@ impl<D: Device> Session<D> {
         let batch = self.queue.flying(at);
         // A written tensor may have been filled, and so copied, since the call was taken.
         for call in batch.calls() {
-            let written = batch.written(self.programs.recipes(), call);
-            if let Some(tensor) = written {
+            for tensor in batch.written(self.programs.recipes(), call) {
                 self.tensors.drop_copy(tensor);
             }
         }
@@ -201,7 +200,7 @@ fn group(
     // Calls that are only explained have dropped no copies.
     let written = batch.calls().iter();
     let written: Vec<u32> = written
-        .filter_map(|call| batch.written(recipes, call))
+        .flat_map(|call| batch.written(recipes, call))
         .collect();
     let has = |tensor: &u32| tensors.has_copy(*tensor) && !written.contains(tensor);
     let sets = batch.payload.sets.iter().map(|set| set.iter().all(has));

@@ -168,18 +168,20 @@ impl Payload {
         }
     }
 
-    /// Notes that a call writes a tensor.
-    pub(super) fn note_written(&mut self, tensor: u32) {
-        if !self.written.contains(&tensor) {
-            self.written.push(tensor);
+    /// Notes that a call writes these tensors.
+    pub(super) fn note_written(&mut self, tensors: &[u32]) {
+        for tensor in tensors {
+            if !self.written.contains(tensor) {
+                self.written.push(*tensor);
+            }
         }
     }
 
-    /// Whether a call that names these tensors, and may write one, is to stay behind the
-    /// calls of this batch: one of both writes what the other names.
-    pub(super) fn precedes(&self, named: &[u32], written: Option<u32>) -> bool {
-        let reads = |tensor: u32| self.sets.iter().any(|set| set.contains(&tensor));
-        self.written.iter().any(|tensor| named.contains(tensor)) || written.is_some_and(reads)
+    /// Whether a call that names these tensors, and writes some, is to stay behind the calls of
+    /// this batch: one of both writes what the other names.
+    pub(super) fn precedes(&self, named: &[u32], written: &[u32]) -> bool {
+        let names = |tensor: &u32| self.sets.iter().any(|set| set.contains(tensor));
+        self.written.iter().any(|tensor| named.contains(tensor)) || written.iter().any(names)
     }
 
     /// Forgets the operands. Returns the tensors that calls read.
@@ -195,8 +197,12 @@ impl Payload {
 }
 
 impl Batch {
-    /// The tensor that a call writes, if it writes one.
-    pub(super) fn written(&self, recipes: &[Recipe], call: &Call) -> Option<u32> {
+    /// The tensors that a call writes.
+    pub(super) fn written<'a>(
+        &'a self,
+        recipes: &'a [Recipe],
+        call: &Call,
+    ) -> impl Iterator<Item = u32> + 'a {
         let recipe = &recipes[call.work.planned.recipe.0 as usize];
         recipe.written(self.payload.tensors_of(call))
     }

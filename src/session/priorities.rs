@@ -36,7 +36,7 @@ impl<D: Device> Session<D> {
         if named.is_empty() {
             return Ok(wanted);
         }
-        let precedes = |batch: &Batch| batch.payload.precedes(named, read.written);
+        let precedes = |batch: &Batch| batch.payload.precedes(named, &self.written_tensors);
         let higher = [Priority::High, Priority::Normal];
         let stays_behind = || {
             higher
@@ -54,9 +54,9 @@ impl<D: Device> Session<D> {
             return Err(no_memory(words));
         }
         if priority > Priority::Low {
-            let named = &self.named_tensors;
+            let (named, written) = (&self.named_tensors, &self.written_tensors);
             let order = Order {
-                precedes_call: &|batch: &Batch| batch.payload.precedes(named, read.written),
+                precedes_call: &|batch: &Batch| batch.payload.precedes(named, written),
                 precedes: &precedes_batch,
             };
             let arenas = &mut self.arenas;
@@ -81,7 +81,6 @@ impl<D: Device> Session<D> {
         let ReadCall {
             mut work,
             request,
-            written,
             numbers,
         } = read;
         let words = work.planned.inputs.words;
@@ -94,7 +93,7 @@ impl<D: Device> Session<D> {
             return Err(no_memory(words));
         }
         let superseded = self.queue.admit_in(&request)?;
-        self.note_call(written, superseded);
+        self.note_call(superseded);
         let arenas = &mut self.arenas;
         let payload = || Payload::new(arenas.take());
         let (batch, normal) = self.queue.open_in(priority, &request, payload);
@@ -106,9 +105,7 @@ impl<D: Device> Session<D> {
                 own.arena.free()[..words as usize].copy_from_slice(operands);
             }
         }
-        if let Some(tensor) = written {
-            own.note_written(tensor);
-        }
+        own.note_written(&self.written_tensors);
         own.claim(&mut work, &self.named_tensors, numbers);
         let (ticket, batch) = self.queue.push_in(priority, request, work, now);
         Ok(self.accepted(Accepted {

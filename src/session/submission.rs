@@ -123,7 +123,8 @@ impl<D: Device> Session<D> {
         self.submit_with(Priority::Normal, engine, submission, now)
     }
 
-    /// Reads the call in the free room, and the tensors that it names into `named_tensors`.
+    /// Reads the call in the free room, the tensors that it names into `named_tensors`, and those
+    /// that it writes into `written_tensors`.
     fn read(&mut self, wanted: Option<Engine>, submission: &Submission) -> Result<ReadCall, Error> {
         let Submission {
             recipe,
@@ -142,13 +143,16 @@ impl<D: Device> Session<D> {
         let known = &self.programs.recipes()[recipe.0 as usize];
         let scalar = payload.encode(known, rows, scalar)?;
         payload.read_tensors(words, known.residents(), &mut self.named_tensors);
-        let (written, numbers) = (known.written(&self.named_tensors), known.numbers());
-        let stored = known.stored(payload.arena.free(), rows);
+        self.written_tensors.clear();
+        self.written_tensors
+            .extend(known.written(&self.named_tensors));
+        let numbers = known.numbers();
+        let stored = known.stored(payload.arena.free(), rows)?;
         for tensor in &self.named_tensors {
             self.check_tensor(*tensor)?;
         }
         self.check_shards(recipe, &self.named_tensors)?;
-        self.check_engine(wanted, &self.named_tensors, written)?;
+        self.check_engine(wanted)?;
         let planned = Call {
             recipe,
             rows,
@@ -172,7 +176,6 @@ impl<D: Device> Session<D> {
         Ok(ReadCall {
             work,
             request,
-            written,
             numbers,
         })
     }
@@ -198,7 +201,6 @@ impl<D: Device> Session<D> {
         let ReadCall {
             mut work,
             request,
-            written,
             numbers,
         } = read;
         let words = work.planned.inputs.words;
@@ -212,11 +214,9 @@ impl<D: Device> Session<D> {
             full.arena.hand_over(words, &mut arena);
             Payload::new(arena)
         })?;
-        self.note_call(written, superseded);
+        self.note_call(superseded);
         let payload = &mut self.queue.open_mut().payload;
-        if let Some(tensor) = written {
-            payload.note_written(tensor);
-        }
+        payload.note_written(&self.written_tensors);
         payload.claim(&mut work, &self.named_tensors, numbers);
         let next = next_payload(&mut self.arenas);
         let (ticket, batch) = self.queue.push(request, work, now, next);
@@ -236,9 +236,10 @@ impl<D: Device> Session<D> {
     }
 
     /// Notes a call that is taken, and the one that it supersedes.
-    pub(super) fn note_call(&mut self, written: Option<u32>, superseded: Option<Ticket>) {
-        if let Some(tensor) = written {
-            self.outdate(tensor);
+    pub(super) fn note_call(&mut self, superseded: Option<Ticket>) {
+        // Calls that were made before still read the copies.
+        for tensor in &self.written_tensors {
+            self.tensors.drop_copy(*tensor);
         }
         self.metrics.calls += 1;
         self.metrics.rejected += u64::from(superseded.is_some());
@@ -264,8 +265,6 @@ impl<D: Device> Session<D> {
 pub(super) struct ReadCall {
     pub(super) work: Computation,
     pub(super) request: Request,
-    /// The tensor that the call writes.
-    pub(super) written: Option<u32>,
     /// How many numbers come last in the operands.
     pub(super) numbers: u32,
 }

@@ -116,6 +116,15 @@ impl<D: Device> Session<D> {
         Ok(())
     }
 
+    /// Makes room on the device for a tensor of so many words, which calls are to write.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Session::fill`].
+    pub fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
+        self.place_with(tensor, None, |device| device.allocate(tensor, words))
+    }
+
     /// Places a tensor on the device, and nowhere else.
     ///
     /// # Errors
@@ -257,11 +266,5 @@ impl<D: Device> Session<D> {
         if let Some(cpu) = cpu {
             cpu.release(tensor);
         }
-    }
-
-    /// Drops the CPU's copy of a tensor that a call writes on the device. Calls that were
-    /// made before still read the copy.
-    pub(super) fn outdate(&mut self, tensor: u32) {
-        self.tensors.drop_copy(tensor);
     }
 }

@@ -65,6 +65,12 @@ impl Core {
         self.inner.number(filled.map(|()| 0))
     }
 
+    /// Makes room on the device for a tensor of so many words, which calls are to write.
+    pub fn allocate(&self, tensor: u32, words: u32) -> f64 {
+        let made = self.inner.session().allocate(tensor, words);
+        self.inner.number(made.map(|()| 0))
+    }
+
     /// Makes a place in a `GPUBuffer` of the page a tensor of this home; offset and length are
     /// in quads, of 16 bytes each.
     #[expect(

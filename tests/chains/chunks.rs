@@ -58,6 +58,10 @@ impl<D: Device> Device for Small<D> {
         self.device.fill(tensor, words, packing)
     }
 
+    fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
+        self.device.allocate(tensor, words)
+    }
+
     fn tensor_bytes(&self, tensor: u32) -> u64 {
         self.device.tensor_bytes(tensor)
     }

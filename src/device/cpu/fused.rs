@@ -7,17 +7,14 @@ use super::program::{Numbers, Operands, Output, Runner, StageCall, lines_of};
 use crate::plan::{Dispatch, Operand, Slot};
 use crate::program::{Layout, Stage};
 
-/// Runs a stage for every call.
+/// Runs a stage for every call; `output` is what the stage writes, which no slot holds meanwhile.
 pub(super) fn dispatch(
     work: &Dispatch,
     stage: &Stage,
     memory: &Memory<'_>,
-    slots: &mut [Vec<u32>],
+    slots: &[Vec<u32>],
+    output: &mut [u32],
 ) {
-    let home = work.output.0 as usize;
-    // The output is taken out while it is written, so that other slots can be read.
-    let mut output = std::mem::take(&mut slots[home]);
-    output.resize(memory.plan.words(work.output) as usize, 0);
     let loads: Vec<&[u32]> = (stage.loads.iter())
         .map(|load| match work.operands.get(load.binding as usize) {
             Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
@@ -37,8 +34,7 @@ pub(super) fn dispatch(
         size: &|call| calls.size(call),
         run: &|task, output| calls.run(task, output),
     };
-    share(&work, &mut output);
-    slots[home] = output;
+    share(&work, output);
 }
 
 /// The calls of a dispatch.

@@ -87,12 +87,14 @@ impl Device for Cpu {
             match step {
                 Step::Dispatch(work) => match &work.kernel {
                     Kernel::Fused(stage) | Kernel::Product(stage, ..) => {
+                        let mut output = self.take_output(plan, work.output, &mut slots);
                         let memory = Memory {
                             plan,
                             arena,
                             tensors: &self.tensors,
                         };
-                        fused::dispatch(work, stage, &memory, &mut slots);
+                        fused::dispatch(work, stage, &memory, &slots, &mut output);
+                        self.put_back(work.output, output, &mut slots);
                     }
                     Kernel::Named(kernel @ (Named::TopKScan(_) | Named::TopKMerge)) => {
                         let memory = Memory {
@@ -106,24 +108,14 @@ impl Device for Cpu {
                         }
                     }
                     Kernel::Named(Named::Clip) => {
-                        let target = work.output.tensor();
-                        // The output is taken out while it is written.
-                        let mut output = match target {
-                            Some(tensor) => std::mem::take(&mut self.tensors[tensor as usize]),
-                            None => std::mem::take(&mut slots[work.output.0 as usize]),
-                        };
-                        let words = plan.words(work.output) as usize;
-                        output.resize(words.max(output.len()), 0);
+                        let mut output = self.take_output(plan, work.output, &mut slots);
                         let memory = Memory {
                             plan,
                             arena,
                             tensors: &self.tensors,
                         };
                         clip::dispatch(work, &memory, &slots, &mut output);
-                        match target {
-                            Some(tensor) => self.tensors[tensor as usize] = output,
-                            None => slots[work.output.0 as usize] = output,
-                        }
+                        self.put_back(work.output, output, &mut slots);
                     }
                     Kernel::Named(kernel) => {
                         let memory = Memory {
@@ -163,6 +155,13 @@ impl Device for Cpu {
             }
         };
         self.keep(tensor, own);
+        Ok(())
+    }
+
+    fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
+        let mut room = Cpu::room(words as usize)?;
+        room.resize(words as usize, 0);
+        self.keep(tensor, room);
         Ok(())
     }
 
@@ -222,6 +221,24 @@ impl Cpu {
         let mut room = Vec::new();
         grow(&mut room, words.max(1).next_multiple_of(4))?;
         Ok(room)
+    }
+
+    /// Takes out what a dispatch writes, so that other slots can be read meanwhile.
+    fn take_output(&mut self, plan: &Plan, output: Slot, slots: &mut [Vec<u32>]) -> Vec<u32> {
+        if let Some(tensor) = output.tensor() {
+            return std::mem::take(&mut self.tensors[tensor as usize]);
+        }
+        let mut words = std::mem::take(&mut slots[output.0 as usize]);
+        words.resize(plan.words(output) as usize, 0);
+        words
+    }
+
+    /// Puts what a dispatch wrote back in its place.
+    fn put_back(&mut self, output: Slot, words: Vec<u32>, slots: &mut [Vec<u32>]) {
+        match output.tensor() {
+            Some(tensor) => self.tensors[tensor as usize] = words,
+            None => slots[output.0 as usize] = words,
+        }
     }
 
     /// Takes over a tensor's data.

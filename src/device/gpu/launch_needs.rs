@@ -76,6 +76,14 @@ impl Gpu {
 
     /// Makes a buffer for a tensor of so many words, which is about to be filled.
     pub(super) fn keep(&mut self, tensor: u32, words: u64) -> Result<(), Error> {
+        self.make_buffer(tensor, words)?;
+        self.counters.uploads += 1;
+        self.counters.bytes_up += words * u64::from(WORD);
+        Ok(())
+    }
+
+    /// Makes a buffer for a tensor of so many words.
+    pub(super) fn make_buffer(&mut self, tensor: u32, words: u64) -> Result<(), Error> {
         let bytes = words * u64::from(WORD);
         let limit = self.max_buffer_bytes();
         if bytes > limit {
@@ -87,8 +95,6 @@ impl Gpu {
         }
         self.drop_suspects();
         self.find_room(&|gpu| bytes.saturating_sub(gpu.buffers.tensor_bytes(tensor)))?;
-        self.counters.uploads += 1;
-        self.counters.bytes_up += bytes;
         if self.buffers.allocate(&self.device, tensor, bytes) {
             self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
         }

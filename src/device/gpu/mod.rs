@@ -202,6 +202,10 @@ impl Device for Gpu {
         })
     }
 
+    fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
+        self.make(tensor, |gpu| gpu.make_buffer(tensor, words.into()))
+    }
+
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
         let end = bytes_of(at) + words.len() as u64 * u64::from(WORD);
         let Some(buffer) = self.buffers.tensor(tensor).filter(|all| end <= all.size()) else {

@@ -16,12 +16,14 @@ mod product_shapes;
 mod record;
 mod rows;
 mod shape_inference;
+mod store;
 mod wire;
 
 pub use op::{Axes, Heads, Home, MAX_HEAD, Norm, Op, Range, Reduced, Reduction};
 pub use product_shapes::{as_column, as_row};
 pub use record::OPEN;
 pub use rows::ByRows;
+pub use store::{Store, StoreExtent};
 
 use super::NodeId;
 use super::refuse::refuse;
@@ -52,6 +54,8 @@ pub struct Node {
 pub struct Chain {
     nodes: Vec<Node>,
     outputs: Vec<NodeId>,
+    /// For each result where it is stored; empty where results are read.
+    stores: Vec<Store>,
     inputs: u32,
     constants: u32,
 }
@@ -109,11 +113,12 @@ impl Chain {
     ///
     /// [`Error::InvalidInput`] for a node of another chain.
     pub fn output(&mut self, id: NodeId) -> Result<(), Error> {
-        if id.index() >= self.nodes.len() || self.outputs.len() >= MAX_NODES {
-            return Err(refuse(|| ["read: a result is not of this chain"].concat()));
+        if !self.stores.is_empty() {
+            return Err(refuse(|| {
+                ["read: a chain whose results are stored gives none; read them apart"].concat()
+            }));
         }
-        self.outputs.push(id);
-        Ok(())
+        self.push_output(id)
     }
 
     /// The nodes; operands come before the nodes that use them.
@@ -140,6 +145,14 @@ impl Chain {
     /// How many numbers come with a call.
     pub fn constants(&self) -> u32 {
         self.constants
+    }
+
+    fn push_output(&mut self, id: NodeId) -> Result<(), Error> {
+        if id.index() >= self.nodes.len() || self.outputs.len() >= MAX_NODES {
+            return Err(refuse(|| ["read: a result is not of this chain"].concat()));
+        }
+        self.outputs.push(id);
+        Ok(())
     }
 
     fn push(

@@ -1,12 +1,15 @@
 //! Chains as words: how TypeScript hands a chain over, and how equal structures are found.
 //!
 //! The words are `[nodes, outputs]`, then for each node `op | operands << 8 | attributes << 16`,
-//! its operands and its attributes, then the outputs. Axes and ranges are as [`Op`] holds them,
+//! its operands and its attributes, then the outputs. An output that is stored is
+//! `node | part << 15 | (target + 1) << 16`. Axes and ranges are as [`Op`] holds them,
 //! counted from the front and within bounds. Decoding applies the operations as callers do, so
 //! that words which make no sense are an error like any other.
 
+use std::iter::repeat;
+
 use super::op::{Heads, Home, Norm, Op, Range, Reduced, Reduction};
-use super::{Chain, NodeId, refuse};
+use super::{Chain, NodeId, Store, StoreExtent, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
 use crate::graph::{BinaryFn, UnaryFn};
@@ -66,7 +69,10 @@ impl Chain {
             let attributes = (words.len() - head - 1) as u32 - operands;
             words[head] = code as u32 | operands << 8 | attributes << 16;
         }
-        words.extend(self.outputs.iter().map(|id| id.0));
+        let stores = self.stores.iter().map(Some).chain(repeat(None));
+        for (id, store) in self.outputs.iter().zip(stores) {
+            words.push(id.0 | store.map_or(0, encode_store));
+        }
         words
     }
 
@@ -92,10 +98,34 @@ fn read(words: &[u32]) -> Option<Chain> {
         record(&mut chain, head & 0xff, &operands, attributes)?;
     }
     for _ in 0..outputs {
-        let id = reader.next()?;
-        chain.output(NodeId(id)).ok()?;
+        let word = reader.next()?;
+        let id = NodeId(word & (PART - 1));
+        match word >> 16 {
+            0 if word & PART == 0 => chain.output(id).ok()?,
+            target => chain.store(id, decode_store(word, target)).ok()?,
+        }
     }
     reader.0.is_empty().then_some(chain)
+}
+
+/// Set in the word of an output that is a part of its target.
+const PART: u32 = 1 << 15;
+
+fn encode_store(store: &Store) -> u32 {
+    let is_part = store.extent == StoreExtent::Part;
+    (store.target.0 + 1) << 16 | u32::from(is_part) << 15
+}
+
+/// Where an output is stored; `target` is the number of the target's node, and 1 more.
+fn decode_store(word: u32, target: u32) -> Store {
+    Store {
+        // Node 0 less 1 is no node, and so is refused.
+        target: NodeId(target.wrapping_sub(1)),
+        extent: match word & PART {
+            0 => StoreExtent::Whole,
+            _ => StoreExtent::Part,
+        },
+    }
 }
 
 /// Appends the attributes of an operation, and returns the operation's number.

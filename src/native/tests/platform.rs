@@ -344,6 +344,10 @@ impl Device for Gpu {
         self.cpu.fill(tensor, words, packing)
     }
 
+    fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
+        self.cpu.allocate(tensor, words)
+    }
+
     fn tensor_bytes(&self, tensor: u32) -> u64 {
         self.cpu.tensor_bytes(tensor)
     }
@@ -408,6 +412,10 @@ impl Device for AnyDevice {
 
     fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
         self.device_mut().fill(tensor, words, packing)
+    }
+
+    fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
+        self.device_mut().allocate(tensor, words)
     }
 
     fn tensor_bytes(&self, tensor: u32) -> u64 {

@@ -5,7 +5,7 @@
 //! WebGPU refuses a buffer that a dispatch binds both for reading and for writing, so such a
 //! load goes through the binding of the result.
 
-use crate::program::{Access, Body, BufferId, Program, RESULT, Sizes, Source, Target};
+use crate::program::{Access, Body, BufferId, Program, RESULT, Sizes, Source, Stage, Target};
 
 /// Gives every map that may work in place the buffer of an operand.
 pub(super) fn reuse(program: &mut Program, sizes: &mut Sizes) {
@@ -49,6 +49,20 @@ fn operand(program: &Program, sizes: &Sizes, at: usize) -> Option<BufferId> {
     })
 }
 
+/// Has a stage read a source through the binding of the result.
+pub(super) fn read_by_result(stage: &mut Stage, source: Source) {
+    let mut loads = stage.loads.iter();
+    let own = loads.find(|load| load.source == source);
+    let binding = own.map_or(RESULT, |load| load.binding);
+    for load in &mut stage.loads {
+        load.binding = match load.binding {
+            own if own == binding => RESULT,
+            other if other > binding && other < RESULT => other - 1,
+            other => other,
+        };
+    }
+}
+
 /// Gives a stage the buffer of an operand, and takes its own buffer from the program.
 fn merge(program: &mut Program, sizes: &mut Sizes, at: usize, kept: BufferId) {
     let Target::Buffer(gone) = program.stages[at].target else {
@@ -58,19 +72,7 @@ fn merge(program: &mut Program, sizes: &mut Sizes, at: usize, kept: BufferId) {
         buffer if buffer == gone => BufferId(kept.0 - u32::from(kept.0 > gone.0)),
         BufferId(number) => BufferId(number - u32::from(number > gone.0)),
     };
-    let stage = &mut program.stages[at];
-    let of_kept = stage
-        .loads
-        .iter()
-        .find(|load| load.source == Source::Buffer(kept));
-    let binding = of_kept.map_or(RESULT, |load| load.binding);
-    for load in &mut stage.loads {
-        load.binding = match load.binding {
-            own if own == binding => RESULT,
-            other if other > binding && other < RESULT => other - 1,
-            other => other,
-        };
-    }
+    read_by_result(&mut program.stages[at], Source::Buffer(kept));
     for stage in &mut program.stages {
         if let Target::Buffer(buffer) = &mut stage.target {
             *buffer = renamed(*buffer);

@@ -21,7 +21,10 @@ mod lower;
 mod operand_view;
 mod recomputation;
 mod stages;
+mod stored;
 mod view;
+
+pub use self::stored::{StoredPrograms, fuse_stored};
 
 use self::draft::{Context, draft};
 use self::limit::StageTooLarge;

@@ -145,8 +145,8 @@ fn an_intermediate_keeps_its_slot_until_its_last_use() {
         &Chunk::all(&case.calls),
     );
     let expected = "upload   s0 (2064 bytes)
-         dispatch small tiles(r0 = sum(in0 * tensor1); r0 * r0) (s0, s2147483648) -> s2, 2 calls, 128 threads
-         dispatch small tiles(r0 = sum(b0 * tensor1); r0) (s2, s2147483648) -> s3, 2 calls as 1, 64 threads
+         dispatch small tiles(r0 = sum(in0 * tensor1); r0 * r0) (s0, tensor 0) -> s2, 2 calls, 128 threads
+         dispatch small tiles(r0 = sum(b0 * tensor1); r0) (s2, tensor 0) -> s3, 2 calls as 1, 64 threads
          free     s2
          dispatch rows(r0 = max(b1); r1 = sum(exp(b1 - r0)); each exp(b1 - r0) / r1) (s3) -> s1, 2 calls, 16 threads
          free     s3

@@ -5,6 +5,7 @@ mod batch_metrics;
 mod by_example;
 mod chains;
 mod compile_gate;
+mod computing;
 mod cpu_share;
 mod deferred;
 mod fences;
@@ -204,6 +205,13 @@ impl Device for Frail {
             return Err(Error::OutOfMemory("a tensor".into()));
         }
         self.cpu.fill(tensor, words, packing)
+    }
+
+    fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
+        if u64::from(words) * u64::from(WORD) > self.capacity {
+            return Err(Error::OutOfMemory("a tensor".into()));
+        }
+        self.cpu.allocate(tensor, words)
     }
 
     fn tensor_bytes(&self, tensor: u32) -> u64 {

@@ -2,6 +2,7 @@
 
 mod buffers;
 mod limits;
+mod stored;
 
 use super::fuse;
 use crate::error::Error;
