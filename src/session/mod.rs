@@ -23,6 +23,7 @@ mod in_flight;
 mod launch;
 mod life;
 mod limits;
+mod lost_tensors;
 mod metrics;
 mod out_of_memory_retry;
 mod parked;

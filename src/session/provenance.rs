@@ -2,7 +2,7 @@
 //! which tensors are lost.
 //!
 //! Pure: nothing is copied here, and where words lie is in `tensor_table`. What becomes of the
-//! calls that read a lost tensor is the matter of `writes`.
+//! calls that read a lost tensor is the matter of `lost_tensors`.
 
 use std::sync::Arc;
 

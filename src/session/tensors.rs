@@ -122,7 +122,9 @@ impl<D: Device> Session<D> {
     ///
     /// The errors of [`Session::fill`].
     pub fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
-        self.place_with(tensor, None, |device| device.allocate(tensor, words))
+        self.place_with(tensor, None, |device| device.allocate(tensor, words))?;
+        self.note_allocated(tensor, words);
+        Ok(())
     }
 
     /// Places a tensor on the device, and nowhere else.
