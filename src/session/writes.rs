@@ -57,7 +57,10 @@ impl<D: Device> Session<D> {
         for place in writers(batch, sent) {
             let call = &batch.calls()[place];
             for tensor in batch.written(self.programs.recipes(), call) {
-                self.provenances.write(tensor, call.ticket);
+                match batch.is_restoring {
+                    true => self.provenances.restore(tensor),
+                    false => self.provenances.write(tensor, call.ticket),
+                }
             }
         }
         if is_sure {
