@@ -13,6 +13,7 @@ use super::scatter::{Acceptance, Sent};
 use super::submission::next_payload;
 use crate::batch::{BatchId, Millis, Priority};
 use crate::device::{Device, Engine, Flight, Generation, failed};
+use crate::error::Error;
 use crate::plan::{Chunk, ChunkLimits};
 
 /// A batch that was sent. Await the flights in order, and give each to [`Session::settle`].
@@ -248,6 +249,8 @@ impl<D: Device> Session<D> {
                 Err(error) => {
                     // The chunks behind wait, because this one may go again before them.
                     self.note_shortage(at, &error);
+                    let way = &mut self.queue.in_flight_mut()[at].way;
+                    way.found_loss = matches!(error, Error::DeviceLost(_));
                     flights.push(failed(error));
                     break;
                 }
