@@ -73,8 +73,9 @@ impl Tensor {
                 return Ok(None);
             }
             let session = &mut state.driver.session;
-            session.bring(number)?;
-            let place = session.place(number)?;
+            let Some(place) = session.locate(number)? else {
+                return Ok(None);
+            };
             let buffer = platform::show(session.device_mut(), place.home());
             Ok(buffer.map(|buffer| (buffer, place.at())))
         });

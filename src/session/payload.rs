@@ -154,8 +154,8 @@ impl Payload {
         let places = tensors.iter().map(|tensor| table.place(*tensor));
         self.places.extend(places.clone().map(Place::at));
         let homes = places.map(Place::home);
-        let is_known = |set: &Box<[u32]>| set.iter().copied().eq(homes.clone());
-        let known = self.sets.iter().rposition(is_known);
+        let mut sets = self.sets.iter();
+        let known = sets.rposition(|set| set.iter().copied().eq(homes.clone()));
         let index = known.unwrap_or_else(|| {
             self.sets.push(homes.collect());
             self.sets.len() - 1

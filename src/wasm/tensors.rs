@@ -125,9 +125,9 @@ impl Core {
     /// The `GPUBuffer` that a tensor lies in, or undefined where it is not on a GPU.
     pub fn locate(&self, tensor: u32) -> JsValue {
         let mut session = self.inner.session();
-        let place = session.bring(tensor).and_then(|()| session.place(tensor));
+        let place = session.locate(tensor);
         match (session.device_mut(), place) {
-            (AnyDevice::Gpu(gpu), Ok(place)) => gpu.show_buffer(place.home()),
+            (AnyDevice::Gpu(gpu), Ok(Some(place))) => gpu.show_buffer(place.home()),
             _ => JsValue::UNDEFINED,
         }
     }
