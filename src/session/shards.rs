@@ -85,10 +85,14 @@ impl<D: Device> Session<D> {
             sharded.shards.push(part);
             let place = Place::Own { tensor: part };
             filled = self.place_with(part, None, |device| copy(device, place, from..end));
+            self.provenances.fill(part, end - from);
             from = end;
         }
         match filled {
-            Ok(()) => self.tensors.shard(sharded),
+            Ok(()) => {
+                self.provenances.fill(tensor, words);
+                self.tensors.shard(sharded);
+            }
             Err(_) => self.release_shards(sharded.shards),
         }
         filled

@@ -17,7 +17,9 @@ impl<D: Device> Session<D> {
     /// A number for a tensor that stays on the device, in a buffer of its own. Fill the tensor
     /// before a call reads it, and again after [`Session::replace_device`].
     pub fn hold(&mut self) -> u32 {
-        self.tensors.hold()
+        let number = self.tensors.hold();
+        self.provenances.forget(number);
+        number
     }
 
     /// A number for a tensor of so many words, as [`Session::hold`] gives it. A small tensor
@@ -30,7 +32,14 @@ impl<D: Device> Session<D> {
         // Slabs that are mostly empty leave most of a small budget to batches.
         let fitting = most.min(self.limits.budget().live() / 64) / u64::from(WORD);
         let slab = u32::try_from(fitting).unwrap_or(SLAB).min(SLAB) / GRAIN * GRAIN;
-        self.tensors.hold_shared(words, apart, slab)
+        let number = self.tensors.hold_shared(words, apart, slab);
+        self.provenances.forget(number);
+        let home = self.tensors.place(number).home();
+        if home != number {
+            self.provenances.forget(home);
+            self.provenances.fill(home, slab);
+        }
+        number
     }
 
     /// Where a tensor lies on each device that has it.
@@ -130,6 +139,7 @@ impl<D: Device> Session<D> {
             self.tensors.drop_copy(tensor);
             return Err(error);
         }
+        self.provenances.fill(tensor, filling.unpacked);
         let slab_words = self.tensors.slab_words(place);
         let Some(cpu) = self.devices.companion_mut() else {
             return Ok(());
@@ -155,12 +165,13 @@ impl<D: Device> Session<D> {
     pub fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
         self.check_tensor(tensor)?;
         self.check_words(tensor, words.into())?;
-        match self.tensors.place(tensor) {
-            Place::Own { .. } => {
-                self.place_with(tensor, None, |device| device.allocate(tensor, words))
-            }
-            Place::Slab { .. } => self.place_with(tensor, None, |_| Ok(())),
-        }
+        let place = self.tensors.place(tensor);
+        self.place_with(tensor, None, |device| match place {
+            Place::Own { .. } => device.allocate(tensor, words),
+            Place::Slab { .. } => Ok(()),
+        })?;
+        self.note_allocated(tensor, words);
+        Ok(())
     }
 
     /// Places a tensor on the device, and nowhere else. The slab of a tensor in one is made
@@ -185,6 +196,7 @@ impl<D: Device> Session<D> {
         self.placed(own.home(), before);
         placed?;
         self.tensors.fill(tensor, packing);
+        self.provenances.fill(tensor, 0);
         Ok(())
     }
 
