@@ -111,6 +111,18 @@ impl Core {
         self.inner.number(placed.map(|()| 0))
     }
 
+    /// Calls made from here on restore tensors, and go before all that waits.
+    pub fn begin_restoration(&self) {
+        self.inner.session().begin_restoration();
+        self.inner.follow_room();
+    }
+
+    /// From here on calls wait behind those made before.
+    pub fn end_restoration(&self) {
+        self.inner.session().end_restoration();
+        self.inner.follow_room();
+    }
+
     /// Gives up a tensor. Calls that were made before still read it.
     pub fn release(&self, tensor: u32) {
         self.inner.session().release(tensor);

@@ -204,3 +204,39 @@ fn a_plan_shows_the_copy_of_a_result_by_scratch() {
     let copied = "copy     (s2) -> tensor 0, 1 calls";
     assert!(text.contains(copied), "{text}");
 }
+
+#[test]
+fn what_is_computed_again_after_a_loss_is_there_for_all_that_waits() {
+    let mut session = session(1 << 20);
+    let x = tensor(&mut session, &A);
+    let y = session.hold();
+    session.allocate(y, 9).expect("room");
+    let negate: Record = |g, x| Ok(vec![(g.unary(UnaryFn::Neg, x[0])?, 1)]);
+    step(&mut session, &[x, y], negate);
+    let sent = launch(&mut session);
+    land_all(&mut session, sent);
+
+    // Calls that wait over the loss: a reading, and a write of what the tensor came from.
+    let before = read(&mut session, y);
+    write(&mut session, x, &[50.0], 0).expect("within");
+    session.lose(session.generation());
+    session.replace_device(Frail::new(1 << 20), NOW);
+    session.fill(x, bytemuck::cast_slice(&A)).expect("room");
+    session.allocate(y, 9).expect("room");
+    session.begin_restoration();
+    step(&mut session, &[x, y], negate);
+    session.end_restoration();
+    assert_eq!(session.give_up_unreadable(), []);
+
+    let after = read(&mut session, y);
+    let last = read(&mut session, x);
+    session.flush();
+    let mut settlements = Vec::new();
+    while let Some(sent) = session.launch(NOW) {
+        settlements.extend(land_all(&mut session, sent));
+    }
+    let negated = A.map(|x| -x);
+    assert_eq!(floats_of(&settlements, before), negated);
+    assert_eq!(floats_of(&settlements, after), negated);
+    assert_eq!(floats_of(&settlements, last)[0], 50.0);
+}
