@@ -219,7 +219,9 @@ impl<D: Device> Session<D> {
             let Some((chunk, plan)) = chunker.next(batch, &mut way.rest) else {
                 break;
             };
-            let brought = plan.tensors().try_for_each(|tensor| self.bring(tensor));
+            let brought = self.check_filled(at, &chunk);
+            let brought =
+                brought.and_then(|()| plan.tensors().try_for_each(|home| self.bring_all(home)));
             let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
             // A submission that names a buffer of the program's may be refused as a whole.
             let is_in_doubt = !batch.payload.written.is_empty()
@@ -259,6 +261,18 @@ impl<D: Device> Session<D> {
         }
         self.queue.flying_mut(at).payload.arena.trim();
         flights
+    }
+
+    /// Refuses a chunk that names a tensor which was not filled on this device, and whose slab
+    /// other tensors brought there. Devices find out by themselves which buffers they lack.
+    fn check_filled(&self, at: usize, chunk: &Chunk) -> Result<(), Error> {
+        let batch = self.queue.flying(at);
+        let mut calls = batch.ahead()[chunk.first..chunk.end].iter();
+        let lacks = |tensor: &u32| self.tensors.lacks_words(*tensor);
+        match calls.any(|call| batch.payload.tensors_of(call).iter().any(lacks)) {
+            true => Err(Error::tensor_missing()),
+            false => Ok(()),
+        }
     }
 
     /// Where a batch is among those in flight, if it was sent to the device of this number.

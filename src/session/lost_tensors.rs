@@ -41,7 +41,7 @@ impl<D: Device> Session<D> {
     pub(super) fn refuse_readers_of_lost(&mut self, at: usize) {
         let batch = self.queue.flying(at);
         let is_lost = |tensor: &u32| self.provenances.is_lost(*tensor);
-        if !self.provenances.has_lost() || !batch.payload.sets.iter().flatten().any(is_lost) {
+        if !self.provenances.has_lost() || !batch.payload.read.iter().any(is_lost) {
             return;
         }
         let recipes = self.programs.recipes();

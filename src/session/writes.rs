@@ -116,7 +116,7 @@ impl<D: Device> Session<D> {
     /// they read, or they may have written a tensor in part.
     pub(super) fn give_up_overwritten(&mut self, at: usize) {
         let batch = self.queue.flying(at);
-        if batch.payload.sets.len() == 1 || !self.provenances.has_written() {
+        if batch.payload.read.is_empty() || !self.provenances.has_written() {
             return; // Most batches name no tensor.
         }
         let recipes = self.programs.recipes();

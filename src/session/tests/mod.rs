@@ -11,6 +11,7 @@ mod deferred;
 mod fences;
 mod in_chunks;
 mod in_flight;
+mod in_slabs;
 mod on_both;
 mod out_of_memory;
 mod priorities;
