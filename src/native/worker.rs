@@ -260,6 +260,11 @@ impl Worker<'_> {
         let Settlement {
             answers, outcome, ..
         } = settlement;
+        if let Err(error) = &outcome {
+            for part in &answers {
+                state.note_failed(part.ticket, error);
+            }
+        }
         let State {
             answers: callers,
             spare,
@@ -335,6 +340,9 @@ fn pause(now: Millis, until: Millis) -> Duration {
 
 /// Answers a ticket that waits for no words.
 fn answer(mut state: Guard<'_>, ticket: Ticket, outcome: Result<(), Error>) {
+    if let Err(error) = &outcome {
+        state.note_failed(ticket, error);
+    }
     let caller = state.answers.remove(&ticket);
     drop(state);
     if let Some(caller) = caller {
