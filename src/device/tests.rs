@@ -28,7 +28,9 @@ fn run(recipes: &[Recipe], calls: &[Call], arena: &mut Arena, sent: &[Chunk]) ->
     let mut results: Vec<Vec<u32>> = vec![Vec::new(); calls.len()];
     for chunk in sent {
         let plan = assemble(recipes, calls, &[], chunk);
-        let flight = Cpu::default().launch(&plan, arena);
+        let flight = Cpu::default()
+            .launch(&plan, arena)
+            .expect("the CPU has all");
         let Ok(Readback::Host(words)) = pollster::block_on(flight) else {
             panic!("the CPU does not fail");
         };

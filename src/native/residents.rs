@@ -39,9 +39,11 @@ pub(super) enum Source {
     /// Nothing yet: the tensor has room for so many words, and is computed when its batch is
     /// executed.
     Unwritten { words: u32 },
-    /// Nothing: the next device is to have room for so many words, and calls that wait for that
-    /// device write all of them.
-    Awaited { words: u32 },
+    /// Nothing: the tensor has room for so many words, and a call was taken that computes them.
+    Computed { words: u32 },
+    /// Nothing: the tensor has so many words, which calls wrote. Another device has room for
+    /// them, and the session knows that these words are lost until all of them are written.
+    Written { words: u32 },
     /// Nothing: the tensor is a buffer of the program's.
     Imported,
     /// Nothing: the tensor was a buffer of the program's on a device that is gone.
@@ -64,10 +66,10 @@ impl Residents {
         }
     }
 
-    /// Notes that a call is to write a tensor, which no longer has the words of its source.
-    /// A lost device's successor is filled from the source first,
-    /// because the call waits for that device.
-    fn note_written(&mut self, number: u32, is_lost: bool, overwritten: &mut Overwritten) {
+    /// Notes that a call is to write a tensor, which no longer has the words of its source. A lost
+    /// device's successor is filled from the source first, because the call waits for that device.
+    fn note_written(&mut self, written: Written, is_lost: bool, overwritten: &mut Overwritten) {
+        let Written { number, words, .. } = written;
         let Some(source) = self.sources.get_mut(&number) else {
             return; // A tensor of another session, whose calls are explained.
         };
@@ -75,16 +77,13 @@ impl Residents {
             Source::Kept(data) | Source::Once(data) if is_lost => Source::Once(data),
             Source::Kept(data) | Source::Once(data) => {
                 overwritten.data.push(data);
-                Source::Given
+                Source::Written { words }
             }
             Source::Unwritten { words } => {
                 overwritten.empty.push(number);
-                match is_lost {
-                    true => Source::Awaited { words },
-                    false => Source::Given,
-                }
+                Source::Computed { words }
             }
-            same => same,
+            _ => Source::Written { words },
         };
     }
 }
@@ -104,18 +103,19 @@ impl State {
     pub(super) fn note_written(&mut self, written: &[Written]) -> Overwritten {
         let is_lost = self.driver.session.is_lost();
         let mut overwritten = Overwritten::default();
-        for Written { number, .. } in written {
+        for written in written {
             let residents = &mut self.residents;
-            residents.note_written(*number, is_lost, &mut overwritten);
+            residents.note_written(*written, is_lost, &mut overwritten);
         }
         overwritten
     }
 
-    /// Notes that a call failed: tensors that it was to compute have no words, for the same reason.
+    /// Notes that a call failed: tensors that it was to compute have no words, for the same reason,
+    /// unless another call writes them.
     pub(super) fn note_failed(&mut self, ticket: Ticket, why: &Error) {
         let failed = self.answers.get(&ticket);
         for number in failed.map_or(&[][..], Recipient::computed) {
-            if let Some(source) = self.residents.sources.get_mut(number) {
+            if let Some(source @ Source::Computed { .. }) = self.residents.sources.get_mut(number) {
                 *source = Source::Lost(why.clone());
             }
         }
@@ -138,7 +138,9 @@ impl State {
                         .err()
                         .map(|_| lost(NO_ROOM))
                 }
-                Source::Unwritten { words } | Source::Awaited { words } => {
+                Source::Unwritten { words }
+                | Source::Computed { words }
+                | Source::Written { words } => {
                     let made = self.driver.session.allocate(*number, *words);
                     made.err().map(|_| lost(NO_ROOM))
                 }
@@ -148,7 +150,7 @@ impl State {
             };
             if let Some(gone) = gone {
                 *source = gone;
-            } else if let Source::Once(_) | Source::Awaited { .. } = source {
+            } else if let Source::Once(_) = source {
                 *source = Source::Given;
             }
         }
@@ -163,8 +165,7 @@ impl State {
 }
 
 const NO_ROOM: &str = "a tensor's data found no room on the next one; make it again, smaller";
-const NO_SOURCE: &str = "a tensor's data went with it; make it again, or keep its source. What \
-                         calls wrote or computed is to be computed again";
+const NO_SOURCE: &str = "a tensor's data went with it; make it again, or keep its source";
 const IMPORTED: &str = "an imported buffer went with it; import one of `wgpu_device`'s device";
 
 fn lost(why: &str) -> Source {

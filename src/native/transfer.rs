@@ -30,9 +30,9 @@ impl Gpu {
     /// # Errors
     ///
     /// Out of the call comes [`Error::InvalidInput`] for a tensor of another session and one that
-    /// is not computed yet, [`Error::DeviceLost`] for one whose data went with its device, what
-    /// went wrong with the call that was to compute the tensor, and what may befall any call, as
-    /// of [`Gpu::lerp`].
+    /// is not computed yet, [`Error::DeviceLost`] and [`Error::TensorLost`] for one whose floats
+    /// went with its device, what went wrong with the call that was to compute the tensor, and what
+    /// may befall any call, as of [`Gpu::lerp`].
     pub fn read(&self, tensor: &Tensor) -> Call<f32> {
         match self.try_read(tensor) {
             Ok(call) => call,
@@ -65,8 +65,8 @@ impl Gpu {
     /// the call resolves to no floats. Calls on the tensor that are made before find what was there,
     /// and those that are made later what this call wrote.
     ///
-    /// The tensor's [source](Tensor::without_source) is given up. A tensor that was lost with
-    /// its device is whole again when all of it is written.
+    /// The tensor's [source](Tensor::without_source) is given up: when the device is lost, what
+    /// reads the tensor fails with [`Error::TensorLost`], until all of it is written.
     ///
     /// ```
     /// # pollster::block_on(async {

@@ -6,7 +6,7 @@
 
 use super::Session;
 use super::cost_model::{CPU, CPU_CALL, DOWN, FLUSH, GPU, GPU_CALL, GPU_PRODUCT, Model, UP};
-use crate::device::{Device, Engine, Flight};
+use crate::device::{Device, Engine, Flight, failed};
 use crate::graph::BinaryFn;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
@@ -194,9 +194,9 @@ impl Calibration {
             &[Box::default()],
             &Chunk::all(&calls),
         );
-        let flight = device.launch(&plan, &mut self.arena);
+        let launched = device.launch(&plan, &mut self.arena);
         self.arena.truncate(0);
-        flight
+        launched.unwrap_or_else(failed)
     }
 
     fn note(&mut self, ms: f64) {

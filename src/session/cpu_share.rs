@@ -11,7 +11,7 @@ use super::in_flight::InFlight;
 use super::payload::{Call, Payload};
 use super::scatter::Sent;
 use crate::batch::BatchId;
-use crate::device::{Device, Flight, HostWords, Readback};
+use crate::device::{Device, Flight, HostWords, Readback, failed};
 use crate::error::Error;
 use crate::plan::{self, Chunk, Plan, PlanSource, Recipe};
 use crate::tensor::{Span, aligned};
@@ -33,7 +33,7 @@ impl<D: Device> Session<D> {
         let cpu = self.devices.companion_mut().expect("it has a share");
         let operands = arena.len();
         let mut run = |plan: &Plan| {
-            let flight = cpu.launch(plan, arena);
+            let flight = cpu.launch(plan, arena).unwrap_or_else(failed);
             arena.truncate(operands);
             arena.trim();
             flight

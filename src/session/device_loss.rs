@@ -182,6 +182,7 @@ impl<D: Device> Session<D> {
             self.calibration = None;
         }
         self.tensors.lose();
+        self.lose_written_tensors();
         self.fit_batches();
         // Spare arenas may be as large as the batches that grew while nothing was sent.
         self.arenas.clear();
@@ -206,6 +207,7 @@ impl<D: Device> Session<D> {
     /// Gives up the queued calls that read a tensor which went with the last device and was
     /// not filled again. The tickets wait for the face to reject them.
     pub fn give_up_unreadable(&mut self) -> Vec<Ticket> {
+        self.provenances.restored();
         let is_lost = |tensor: &u32| !self.tensors.is_filled(*tensor);
         let mut tickets = Vec::new();
         for batch in self.queue.waiting() {
@@ -222,8 +224,10 @@ impl<D: Device> Session<D> {
         tickets
     }
 
-    /// Puts a batch in flight back among those that wait to be sent.
+    /// Puts a batch in flight back among those that wait to be sent, without the calls that
+    /// cannot go again.
     pub(super) fn requeue(&mut self, at: usize) {
+        self.give_up_overwritten(at);
         let (batch, _) = self.queue.requeue(at);
         batch.forget_routes();
     }

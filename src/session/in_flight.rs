@@ -127,6 +127,18 @@ impl Way {
         !self.rest.is_empty() || to_come.iter().any(|sent| !sent.is_cpu_share)
     }
 
+    /// How many of the calls ahead were sent, the last maybe in part.
+    pub(super) fn sent_calls(&self) -> usize {
+        let mut chunks = self.chunks.iter().rev();
+        let last = chunks.find(|sent| !sent.is_cpu_share);
+        last.map_or(0, |sent| sent.chunk.end)
+    }
+
+    /// Whether chunks of the batch are still to be sent, for the first time or again.
+    pub(super) fn has_more(&self) -> bool {
+        !self.rest.is_empty() || self.retry.is_some()
+    }
+
     /// Whether another chunk may go: one is always in flight, two if there are so many, and
     /// more as long as they are few bytes.
     pub(super) fn has_room(&self, most: &Allowance) -> bool {

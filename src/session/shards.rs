@@ -83,10 +83,14 @@ impl<D: Device> Session<D> {
             let end = words.min(from.saturating_add(each));
             sharded.shards.push(part);
             filled = self.place_with(part, None, |device| copy(device, part, from..end));
+            self.provenances.fill(part, end - from);
             from = end;
         }
         match filled {
-            Ok(()) => self.tensors.shard(sharded),
+            Ok(()) => {
+                self.provenances.fill(tensor, words);
+                self.tensors.shard(sharded);
+            }
             Err(_) => self.release_shards(sharded.shards),
         }
         filled

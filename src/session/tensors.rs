@@ -16,7 +16,9 @@ impl<D: Device> Session<D> {
     /// A number for a tensor that stays on the device. Fill the tensor before a call reads
     /// it, and again after [`Session::replace_device`].
     pub fn hold(&mut self) -> u32 {
-        self.tensors.hold()
+        let number = self.tensors.hold();
+        self.provenances.forget(number);
+        number
     }
 
     /// Gives up a tensor. Calls that were made before still read it.
@@ -98,6 +100,7 @@ impl<D: Device> Session<D> {
             self.tensors.drop_copy(tensor);
             return Err(error);
         }
+        self.provenances.fill(tensor, filling.unpacked);
         let Some(cpu) = self.devices.companion_mut() else {
             return Ok(());
         };
@@ -119,7 +122,9 @@ impl<D: Device> Session<D> {
     ///
     /// The errors of [`Session::fill`].
     pub fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
-        self.place_with(tensor, None, |device| device.allocate(tensor, words))
+        self.place_with(tensor, None, |device| device.allocate(tensor, words))?;
+        self.note_allocated(tensor, words);
+        Ok(())
     }
 
     /// Places a tensor on the device, and nowhere else.
@@ -139,6 +144,7 @@ impl<D: Device> Session<D> {
         self.placed(tensor, before);
         placed?;
         self.tensors.fill(tensor, packing);
+        self.provenances.fill(tensor, 0);
         Ok(())
     }
 

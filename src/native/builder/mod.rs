@@ -5,6 +5,7 @@
 //! and answered like any other.
 
 mod attention;
+mod computation;
 mod elements;
 mod moves;
 mod record;
@@ -212,18 +213,26 @@ impl<G> Batch<'_, G> {
                 (Chain::default(), 0)
             }
         };
+        let mut read = Selection::of(self, results.outputs())?;
+        let read = (read.read(results.outputs(), floats)?, floats);
         let (stored, written) = self.lay_out_stores()?;
         let shared = self.gpu.shared();
         shared.renew(&written)?;
-        let mut read = Selection::of(self, results.outputs())?;
-        let requests = [
-            (read.read(results.outputs(), floats)?, floats),
-            (stored.store(written), 0),
-        ];
-        let mut calls = shared.submit_together(&requests, self.gpu.terms())?;
+        let calls = [read, (stored.store(written), 0)];
+        let mut calls = shared.submit_together(&calls, self.gpu.terms())?;
         let stored = calls.pop();
         let results = calls.pop().expect("two calls");
         Ok(Execution { results, stored })
+    }
+
+    /// Sends a call that stores, and reads nothing.
+    fn submit_unread(&mut self) -> Result<Call<f32>, Error> {
+        let (stored, written) = self.lay_out_stores()?;
+        let shared = self.gpu.shared();
+        shared.renew(&written)?;
+        let call = [(stored.store(written), 0)];
+        let mut calls = shared.submit_together(&call, self.gpu.terms())?;
+        Ok(calls.pop().expect("one call"))
     }
 
     /// Whether some value is a result.

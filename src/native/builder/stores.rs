@@ -30,8 +30,8 @@ impl<G> Batch<'_, G> {
     /// The tensor is there at once, with room on the device; until the batch was executed, other
     /// batches that name it are refused. Calls that are made after `execute` read
     /// it without waiting. Where the batch is dropped or fails, the tensor has no words, and what
-    /// reads it fails for the same reason. After a lost device, too: nothing is kept to
-    /// compute it again.
+    /// reads it fails for the same reason. What is lost with its device stays lost, because
+    /// nothing is kept to compute it again; what reads it fails with [`Error::TensorLost`].
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice};
@@ -68,8 +68,9 @@ impl<G> Batch<'_, G> {
     /// when [`execute`](Batch::execute) is called, and calls that are made later see what the
     /// batch stored.
     ///
-    /// The tensor's [source](Tensor::without_source) is given up. A tensor that was lost
-    /// with its device is whole again when it is stored to by a batch that does not read it.
+    /// The tensor's [source](Tensor::without_source) is given up: when the device is lost, what
+    /// reads the tensor fails with [`Error::TensorLost`], until a batch stores to it that does not
+    /// read it.
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice};
