@@ -9,7 +9,7 @@ use super::call::Call;
 use super::clips::Clip;
 use super::gpu::Gpu;
 use super::parameter::Parameter;
-use super::request::{Chained, Request, Structure};
+use super::request::{Chained, Coverage, Request, Structure, Written};
 use super::shared::{Purpose, Shared};
 use super::store::words_of;
 use super::tensor::Tensor;
@@ -98,6 +98,7 @@ impl Gpu {
         let clip = &*layers[0].clip.entry;
         let offset = target.map_or(0, |(_, offset)| offset);
         let mut tensors = vec![shared.store()?];
+        let mut written = Vec::new();
         if let Some((tensor, offset)) = target {
             let need = rows as u64 * u64::from(clip.width) + u64::from(offset);
             let has = u64::from(tensor.dims().count());
@@ -106,7 +107,17 @@ impl Gpu {
                     "the tensor has {has} floats, but the result ends at {need}"
                 )));
             }
-            tensors.push(shared.admit_target(tensor)?);
+            let number = shared.admit_target("blend", tensor)?;
+            tensors.push(number);
+            written.push(Written {
+                number,
+                words: tensor.dims().count(),
+                coverage: match offset == 0 && need == has {
+                    true => Coverage::Replaced,
+                    false => Coverage::Updated,
+                },
+            });
+            shared.renew(&written)?;
         }
         let header = header(layers, offset);
         let fields = fields(layers);
@@ -130,8 +141,9 @@ impl Gpu {
                 &[],
             ],
             chained: Chained {
-                operands: Vec::new(),
                 tensors,
+                written,
+                ..Chained::default()
             },
         };
         Ok(shared.submit(Ok(request), self.terms()))

@@ -37,6 +37,10 @@ enum Stage<T> {
         ticket: Ticket,
         answer: Receiver<Result<Vec<T>, Error>>,
     },
+    /// Queued or in flight, and not to be given up.
+    Committed {
+        answer: Receiver<Result<Vec<T>, Error>>,
+    },
     /// The answer was handed over.
     Done,
 }
@@ -82,6 +86,13 @@ impl<T> Call<T> {
                 ticket,
                 answer,
             },
+        }
+    }
+
+    /// A call that goes on though nobody waits for its answer.
+    pub(super) fn committed(answer: Receiver<Result<Vec<T>, Error>>) -> Self {
+        Call {
+            stage: Stage::Committed { answer },
         }
     }
 }
@@ -138,7 +149,7 @@ impl<T> Future for Call<T> {
     type Output = Result<Vec<T>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Stage::Pending { answer, .. } = &mut self.stage {
+        if let Stage::Pending { answer, .. } | Stage::Committed { answer } = &mut self.stage {
             let Poll::Ready(answer) = Pin::new(answer).poll(context) else {
                 return Poll::Pending;
             };
@@ -147,7 +158,9 @@ impl<T> Future for Call<T> {
         }
         match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Known(answer) => Poll::Ready(answer),
-            Stage::Pending { .. } | Stage::Done => panic!("a call was polled after its answer"),
+            Stage::Pending { .. } | Stage::Committed { .. } | Stage::Done => {
+                panic!("a call was polled after its answer")
+            }
         }
     }
 }

@@ -65,7 +65,7 @@ impl Residents {
         let Residents {
             imports, sources, ..
         } = self;
-        let is_lost = |number: u32| matches!(sources.get(&number), Some(Source::Lost(_)));
+        let is_lost = |number: u32| matches!(sources.get(&number), Some(Source::ImportLost));
         imports.find(buffer, shape, |number| !is_lost(number))
     }
 }

@@ -200,8 +200,8 @@ impl Index {
                 &[],
             ],
             chained: Chained {
-                operands: Vec::new(),
                 tensors,
+                ..Chained::default()
             },
         };
         let shared = &self.entry.shared;

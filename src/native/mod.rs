@@ -43,6 +43,7 @@ mod submission;
 mod supervision;
 mod tensor;
 mod tensor_buffer;
+mod transfer;
 mod waiters;
 mod warmup;
 mod watch;

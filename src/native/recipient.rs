@@ -19,6 +19,9 @@ pub(super) enum Recipient {
     /// Somebody who wants at most so many floats of a text, and the load that the text is on its
     /// device.
     Embedded(Sender<Result<Vec<f32>, Error>>, usize, Burden),
+    /// Somebody who waits until tensors are computed, which have no words before; what goes wrong
+    /// with the call is why their words are missing.
+    Computing(Box<(Recipient, Vec<u32>)>),
     /// Somebody who lent memory for the result; `None` once the result lies there.
     Lender(Box<(Recipient, Option<Words>)>),
 }
@@ -41,7 +44,24 @@ impl Recipient {
         match self {
             Recipient::Embedded(_, _, burden) => burden.may_move(),
             Recipient::Lender(lender) => lender.0.may_move(),
-            Recipient::Floats(..) | Recipient::States(_) => false,
+            Recipient::Floats(..) | Recipient::States(_) | Recipient::Computing(_) => false,
+        }
+    }
+
+    /// Somebody who waits until these tensors are computed, if there are any.
+    pub(super) fn computing(self, tensors: Vec<u32>) -> Recipient {
+        match tensors.is_empty() {
+            true => self,
+            false => Recipient::Computing(Box::new((self, tensors))),
+        }
+    }
+
+    /// The tensors that the call computes and that have no words before.
+    pub(super) fn computed(&self) -> &[u32] {
+        match self {
+            Recipient::Computing(computing) => &computing.1,
+            Recipient::Lender(lender) => lender.0.computed(),
+            Recipient::Floats(..) | Recipient::States(_) | Recipient::Embedded(..) => &[],
         }
     }
 
@@ -59,6 +79,7 @@ impl Recipient {
                     .take()
                     .unwrap_or_else(|| recipient.words(spare, total))
             }
+            Recipient::Computing(computing) => computing.0.words(spare, total),
             Recipient::Floats(..) | Recipient::Embedded(..) => {
                 Words::Floats(spare.take(total as usize))
             }
@@ -86,6 +107,7 @@ impl Recipient {
                 Recipient::Floats(sender, most).send(outcome);
             }
             Recipient::Lender(lender) => lender.0.send(outcome),
+            Recipient::Computing(computing) => computing.0.send(outcome),
             Recipient::States(sender) => {
                 let _ = sender.send(outcome.map(Words::states));
             }

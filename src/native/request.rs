@@ -50,14 +50,50 @@ pub(super) struct Chained<'a> {
     pub(super) operands: Vec<&'a [u8]>,
     /// Tensors on the device.
     pub(super) tensors: Vec<u32>,
+    /// What a call that stores writes of some of the tensors.
+    pub(super) written: Vec<Written>,
+    /// The offset of a chain that stores, in elements. It lies behind the tensors' numbers.
+    pub(super) offset: Option<u32>,
+}
+
+/// A tensor that a call writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    pub(super) number: u32,
+    /// Words of the tensor.
+    pub(super) words: u32,
+    pub(super) coverage: Coverage,
+}
+
+/// What of a tensor is left of before by a call that writes to the tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coverage {
+    /// Nothing: the call writes all of the tensor and does not read it.
+    Replaced,
+    /// The call reads the tensor, or writes a part of it.
+    Updated,
 }
 
 impl Request<'_> {
     /// The bytes of everything that is copied to the arena, in order.
     pub(super) fn operands(&self) -> impl Iterator<Item = &[u8]> {
-        let Chained { operands, tensors } = &self.chained;
-        let operands = self.operands.iter().chain(operands).copied();
-        operands.chain([bytemuck::cast_slice(tensors)])
+        let operands = self.operands.iter().chain(&self.chained.operands);
+        operands.copied()
+    }
+
+    /// The words behind the operands: the numbers of the tensors, and the offset.
+    pub(super) fn names(&self) -> impl Iterator<Item = u32> {
+        let Chained {
+            tensors, offset, ..
+        } = &self.chained;
+        tensors.iter().copied().chain(*offset)
+    }
+
+    /// Whether the call finds a tensor as calls of before left it.
+    pub(super) fn is_found(&self, tensor: u32) -> bool {
+        let mut written = self.chained.written.iter();
+        let is_replaced = |written: &Written| written.coverage == Coverage::Replaced;
+        !written.any(|written| written.number == tensor && is_replaced(written))
     }
 }
 

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use super::import::Imports;
 use super::platform::AnyDevice;
 use super::recipient::Recipient;
+use super::request::Written;
 use super::state::State;
 use super::storage::Contents;
 use super::tensor::Resident;
+use crate::batch::Ticket;
 use crate::error::Error;
 use crate::session::{Filling, Session};
 
@@ -33,40 +35,120 @@ pub(super) enum Source {
     Once(Contents),
     /// Nothing: only the device has its data.
     Given,
+    /// Nothing yet: the tensor has room for so many words, and is computed when its batch is
+    /// executed.
+    Unwritten { words: u32 },
+    /// Nothing: the tensor has room for so many words, and a call was taken that computes them.
+    Computed { words: u32 },
+    /// Nothing: the tensor has so many words, which calls wrote. Another device has room for
+    /// them, and the session knows that these words are lost until all of them are written.
+    Written { words: u32 },
     /// Nothing: the tensor is a buffer of the program's.
     Imported,
-    /// Nothing: the tensor was lost with its device, for this reason.
-    Lost(&'static str),
+    /// Nothing: the tensor was a buffer of the program's on a device that is gone.
+    ImportLost,
+    /// Nothing: the tensor's words are gone, for this reason.
+    Lost(Error),
 }
 
 impl Residents {
-    /// Refuses a tensor that was lost with its device.
+    /// Refuses a tensor that has no words: they were lost, or are not computed yet.
     pub(super) fn check(&self, number: u32) -> Result<(), Error> {
         match self.sources.get(&number) {
-            Some(Source::Lost(why)) => Err(Error::DeviceLost((*why).into())),
+            Some(Source::Lost(why)) => Err(why.clone()),
+            Some(Source::ImportLost) => Err(Error::DeviceLost(IMPORTED.into())),
+            Some(Source::Unwritten { .. }) => Err(Error::InvalidInput(
+                "tensor: it is not computed yet; execute the batch whose `compute` gave it first"
+                    .into(),
+            )),
             _ => Ok(()),
         }
     }
+
+    /// Notes that a call is to write a tensor, which no longer has the words of its source. A lost
+    /// device's successor is filled from the source first, because the call waits for that device.
+    fn note_written(&mut self, written: Written, is_lost: bool, overwritten: &mut Overwritten) {
+        let Written { number, words, .. } = written;
+        let Some(source) = self.sources.get_mut(&number) else {
+            return; // A tensor of another session, whose calls are explained.
+        };
+        *source = match std::mem::replace(source, Source::Given) {
+            Source::Kept(data) | Source::Once(data) if is_lost => Source::Once(data),
+            Source::Kept(data) | Source::Once(data) => {
+                overwritten.data.push(data);
+                Source::Written { words }
+            }
+            Source::Unwritten { words } => {
+                overwritten.empty.push(number);
+                Source::Computed { words }
+            }
+            _ => Source::Written { words },
+        };
+    }
+}
+
+/// What is no longer so once a call is to write tensors.
+#[derive(Debug, Default)]
+pub(super) struct Overwritten {
+    /// The tensors that had no words.
+    pub(super) empty: Vec<u32>,
+    /// Data that tensors were to be filled with on another device. It may be large, and so is
+    /// dropped with nothing locked.
+    pub(super) data: Vec<Contents>,
 }
 
 impl State {
+    /// Notes that a call that was taken is to write these tensors.
+    pub(super) fn note_written(&mut self, written: &[Written]) -> Overwritten {
+        let is_lost = self.driver.session.is_lost();
+        let mut overwritten = Overwritten::default();
+        for written in written {
+            let residents = &mut self.residents;
+            residents.note_written(*written, is_lost, &mut overwritten);
+        }
+        overwritten
+    }
+
+    /// Notes that a call failed: tensors that it was to compute have no words, for the same reason,
+    /// unless another call writes them.
+    pub(super) fn note_failed(&mut self, ticket: Ticket, why: &Error) {
+        let failed = self.answers.get(&ticket);
+        for number in failed.map_or(&[][..], Recipient::computed) {
+            if let Some(source @ Source::Computed { .. }) = self.residents.sources.get_mut(number) {
+                *source = Source::Lost(why.clone());
+            }
+        }
+    }
+
+    /// Takes who waits for a call that failed.
+    pub(super) fn take_failed(&mut self, ticket: Ticket, why: &Error) -> Option<Recipient> {
+        self.note_failed(ticket, why);
+        self.answers.remove(&ticket)
+    }
+
     /// Fills the tensors again after a loss. A tensor that cannot be filled is lost, and its calls
     /// are given up; who waits for these calls.
     pub(super) fn restore(&mut self) -> Vec<Recipient> {
         let mut sources = std::mem::take(&mut self.residents.sources);
         for (number, source) in &mut sources {
-            let lost = match source {
+            let gone = match source {
                 Source::Kept(data) | Source::Once(data) => {
                     fill(&mut self.driver.session, *number, data)
                         .err()
-                        .map(|_| NO_ROOM)
+                        .map(|_| lost(NO_ROOM))
                 }
-                Source::Given => Some(NO_SOURCE),
-                Source::Imported => Some(IMPORTED),
-                Source::Lost(why) => Some(*why),
+                Source::Unwritten { words }
+                | Source::Computed { words }
+                | Source::Written { words } => {
+                    let made = self.driver.session.allocate(*number, *words);
+                    made.err().map(|_| lost(NO_ROOM))
+                }
+                Source::Given => Some(lost(NO_SOURCE)),
+                Source::Imported | Source::ImportLost => Some(Source::ImportLost),
+                Source::Lost(why) => Some(Source::Lost(why.clone())),
             };
-            if let Some(why) = lost {
-                *source = Source::Lost(why);
+            if let Some(gone) = gone {
+                *source = gone;
             } else if let Source::Once(_) = source {
                 *source = Source::Given;
             }
@@ -76,7 +158,7 @@ impl State {
         self.indexes.restore(&mut self.driver.session);
         let tickets = self.driver.resume().into_iter();
         tickets
-            .filter_map(|ticket| self.answers.remove(&ticket))
+            .filter_map(|ticket| self.take_failed(ticket, &lost_with_device()))
             .collect()
     }
 }
@@ -84,6 +166,10 @@ impl State {
 const NO_ROOM: &str = "a tensor's data found no room on the next one; make it again, smaller";
 const NO_SOURCE: &str = "a tensor's data went with it; make it again, or keep its source";
 const IMPORTED: &str = "an imported buffer went with it; import one of `wgpu_device`'s device";
+
+fn lost(why: &str) -> Source {
+    Source::Lost(Error::DeviceLost(why.into()))
+}
 
 /// The error of pending calls one of whose tensors is lost.
 pub(super) fn lost_with_device() -> Error {

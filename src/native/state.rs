@@ -63,7 +63,7 @@ impl State {
         let mut expired = Vec::new();
         while let Some(ticket) = self.deadlines.take_passed(now) {
             // Without a recipient the call is over.
-            if let Some(recipient) = self.answers.remove(&ticket) {
+            if let Some(recipient) = self.take_failed(ticket, &Error::Timeout) {
                 self.driver.session.abort(ticket);
                 expired.push(recipient);
             }

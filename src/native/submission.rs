@@ -12,9 +12,12 @@ use super::call::Call;
 use super::embedder::Burden;
 use super::recipient::Recipient;
 use super::request::{Request, Structure};
+use super::residents::Overwritten;
 use super::result_buffer::Words;
 use super::shared::{Purpose, Shared};
 use super::state::State;
+use super::state_lock::Guard;
+use super::storage::Contents;
 use crate::batch::{Millis, Priority, Ticket};
 use crate::device::Engine;
 use crate::error::Error;
@@ -33,6 +36,17 @@ pub(super) struct Terms {
     pub(super) deadline_ms: Option<f64>,
     /// The calls' priority.
     pub(super) priority: Priority,
+}
+
+/// A call that was taken.
+struct Taken {
+    ticket: Ticket,
+    /// Who waited for the call whose place it took.
+    superseded: Option<Recipient>,
+    /// Whether its deadline is the next one.
+    is_next: bool,
+    /// What tensors that it writes are no longer filled with.
+    overwritten: Vec<Contents>,
 }
 
 impl Shared {
@@ -86,6 +100,55 @@ impl Shared {
         }
     }
 
+    /// Takes calls in this order, each with the floats of its answer, and no other call between: all
+    /// of them, or none. Dropping the futures of the answers gives up none of the calls.
+    pub(super) fn submit_together(
+        self: &Arc<Self>,
+        requests: &[(Request<'_>, usize)],
+        terms: Terms,
+    ) -> Result<Vec<Call<f32>>, Error> {
+        let (senders, receivers): (Vec<_>, Vec<_>) =
+            requests.iter().map(|_| oneshot::channel()).unzip();
+        // No call may take the place of one of several, and leave the others.
+        let alone = requests.iter().filter(|(request, _)| request.rows > 0);
+        let key = terms.key.filter(|_| alone.count() == 1);
+        let terms = Terms { key, ..terms };
+        let mut state = self.open()?;
+        let mut taken: Vec<Option<Taken>> = Vec::new();
+        let mut refusal = None;
+        for ((request, floats), sender) in requests.iter().zip(senders) {
+            match self.take(
+                &mut state,
+                request,
+                terms,
+                Recipient::Floats(sender, *floats),
+            ) {
+                Ok(call) => taken.push(call),
+                Err(error) => refusal = Some(error),
+            }
+            // In a session that explains all calls are planned, and refused.
+            if refusal.is_some() && self.purpose == Purpose::Send {
+                break;
+            }
+        }
+        if refusal.is_some() {
+            for call in taken.iter().flatten() {
+                state.answers.remove(&call.ticket);
+                state.driver.session.abort(call.ticket);
+            }
+        }
+        let calls = taken
+            .iter()
+            .zip(receivers)
+            .map(|(call, answer)| match call {
+                Some(_) => Call::committed(answer),
+                None => Call::known(Ok(Vec::new())),
+            });
+        let calls = calls.collect();
+        self.tell_taken(state, taken.into_iter().flatten());
+        refusal.map_or(Ok(calls), Err)
+    }
+
     /// The call's ticket; `None` for one without items, whose answer is known.
     fn enqueue(
         &self,
@@ -94,8 +157,48 @@ impl Shared {
         answer: Recipient,
     ) -> Result<Option<Ticket>, Error> {
         let mut state = self.open()?;
+        let taken = self.take(&mut state, request, terms, answer);
+        let (taken, refusal) = match taken {
+            Ok(taken) => (taken, None),
+            Err(error) => (None, Some(error)),
+        };
+        let ticket = taken.as_ref().map(|taken| taken.ticket);
+        // A full queue is sent, also where the call was refused.
+        self.tell_taken(state, taken);
+        refusal.map_or(Ok(ticket), Err)
+    }
+
+    /// Has the worker see calls that were taken, and tells those whose places they took.
+    fn tell_taken(&self, state: Guard<'_>, taken: impl IntoIterator<Item = Taken>) {
+        let mut superseded = Vec::new();
+        let mut overwritten = Vec::new();
+        for call in taken {
+            self.arrivals.fetch_add(1, Ordering::Relaxed);
+            if call.is_next {
+                self.state.work.notify_one(); // The worker may sleep for longer than the call can wait.
+            }
+            superseded.extend(call.superseded);
+            overwritten.extend(call.overwritten);
+        }
+        self.wake_worker(state);
+        drop(overwritten);
+        for older in superseded {
+            older.send(Err(Error::Superseded));
+        }
+    }
+
+    /// Takes a call; `None` for one without items, whose answer is known.
+    fn take(
+        &self,
+        state: &mut State,
+        request: &Request<'_>,
+        terms: Terms,
+        answer: Recipient,
+    ) -> Result<Option<Taken>, Error> {
         for tensor in &request.chained.tensors {
-            state.residents.check(*tensor)?;
+            if request.is_found(*tensor) {
+                state.residents.check(*tensor)?;
+            }
         }
         if request.rows == 0 {
             return Ok(None);
@@ -108,45 +211,33 @@ impl Shared {
         };
         state.copy(request)?;
         let now = self.clock.now();
-        let accepted =
-            match state
-                .driver
-                .session
-                .submit_with(terms.priority, terms.engine, &submission, now)
-            {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    // A full queue is sent, also where the call was refused.
-                    self.wake_worker(state);
-                    return Err(error);
-                }
-            };
+        let session = &mut state.driver.session;
+        let accepted = session.submit_with(terms.priority, terms.engine, &submission, now)?;
+        let Overwritten { empty, data } = state.note_written(&request.chained.written);
         if self.purpose == Purpose::Explain {
             return Err(Error::InvalidInput(
                 "a call made in explain is planned and never sent; ask for its value outside"
                     .into(),
             ));
         }
+        let answer = answer.computing(empty);
         state.answers.insert(accepted.ticket, answer);
         let State {
             deadlines, answers, ..
-        } = &mut *state;
+        } = state;
         let is_next = terms.deadline_ms.is_some_and(|ms| {
             deadlines.prune(answers.len(), |ticket| answers.contains_key(&ticket));
             deadlines.add(accepted.ticket, Millis(now.0 + ms))
         });
-        self.arrivals.fetch_add(1, Ordering::Relaxed);
         let superseded = accepted
             .superseded
-            .and_then(|older| state.answers.remove(&older));
-        if is_next {
-            self.state.work.notify_one(); // The worker may sleep for longer than the call can wait.
-        }
-        self.wake_worker(state);
-        if let Some(older) = superseded {
-            older.send(Err(Error::Superseded));
-        }
-        Ok(Some(accepted.ticket))
+            .and_then(|older| state.take_failed(older, &Error::Superseded));
+        Ok(Some(Taken {
+            ticket: accepted.ticket,
+            superseded,
+            is_next,
+            overwritten: data,
+        }))
     }
 
     /// Has kernels compiled; the answer has no elements.
@@ -227,12 +318,17 @@ impl State {
 
     /// Copies the operands to the arena, each from the next multiple of 16 bytes on.
     fn copy(&mut self, request: &Request<'_>) -> Result<(), Error> {
-        let need: usize = request
-            .operands()
+        let operands = request.operands();
+        let carried: usize = operands
             .map(|operand| operand.len().next_multiple_of(16))
             .sum();
-        let room: &mut [u8] =
-            bytemuck::cast_slice_mut(self.driver.session.room(need as u64 / u64::from(WORD))?);
+        let carried = carried / WORD as usize;
+        let need = carried + request.names().count();
+        let room = self.driver.session.room(need as u64)?;
+        for (word, name) in room[carried..].iter_mut().zip(request.names()) {
+            *word = name;
+        }
+        let room: &mut [u8] = bytemuck::cast_slice_mut(&mut room[..carried]);
         let mut at = 0;
         for operand in request.operands() {
             room[at..at + operand.len()].copy_from_slice(operand);

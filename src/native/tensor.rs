@@ -7,8 +7,10 @@ use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 use super::gpu::Gpu;
+use super::request::{Coverage, Written};
 use super::residents::{Source, fill, hold};
 use super::shared::{Purpose, Shared};
+use super::state::State;
 use super::storage::{Contents, Storage, TensorData};
 use crate::error::Error;
 use crate::graph::chain::Home;
@@ -254,29 +256,94 @@ impl Shared {
 }
 
 impl Shared {
-    /// The number in this session of a tensor that is to be written.
-    pub(super) fn admit_target(&self, tensor: &Tensor) -> Result<u32, Error> {
-        let number = self.admit(tensor)?;
-        if tensor.resident.packing.is_some() {
-            return Err(Error::InvalidInput(
-                "blend: a tensor in fewer bits is only read; give one of `Gpu::tensor`".into(),
-            ));
-        }
+    /// A tensor of this shape without words, which a call is to compute of other tensors. It
+    /// shares its buffer with none of these, so that the call can write to it directly.
+    pub(super) fn make_room(
+        self: &Arc<Self>,
+        shape: Shape,
+        operands: Vec<u32>,
+    ) -> Result<Tensor, Error> {
+        // A tensor without elements has a word, because a kernel binds it, and is computed already.
+        let words = shape.count().max(1);
+        let is_empty = shape.count() == 0;
+        let number = self.on_gpu_driver_thread(move |shared| {
+            let mut state = shared.open()?;
+            let session = &mut state.driver.session;
+            let number = session.hold_shared(words, &operands);
+            if !session.is_lost()
+                && let Err(error) = session.allocate(number, words)
+            {
+                session.release(number);
+                return Err(error);
+            }
+            let source = match is_empty {
+                true => Source::Kept(Contents::default()),
+                false => Source::Unwritten { words },
+            };
+            state.residents.sources.insert(number, source);
+            Ok(number)
+        })?;
+        Ok(Tensor::new(self, number, shape, None))
+    }
+
+    /// Makes room again for those of the tensors whose words were lost and which a call replaces.
+    pub(super) fn renew(self: &Arc<Self>, written: &[Written]) -> Result<(), Error> {
+        let is_gone = |state: &State, written: &Written| {
+            let source = state.residents.sources.get(&written.number);
+            written.coverage == Coverage::Replaced && matches!(source, Some(Source::Lost(_)))
+        };
         let state = self.lock();
-        match state.residents.sources.get(&number) {
-            Some(Source::Imported) => Err(Error::InvalidInput(
-                "blend: an imported buffer is only read; give a tensor of `Gpu::tensor`".into(),
-            )),
+        let gone = written.iter().filter(|written| is_gone(&state, written));
+        let gone: Vec<Written> = gone.copied().collect();
+        drop(state);
+        if gone.is_empty() {
+            return Ok(());
+        }
+        self.on_gpu_driver_thread(move |shared| {
+            let mut state = shared.open()?;
+            for written in gone {
+                if !is_gone(&state, &written) {
+                    continue; // Somebody else was faster.
+                }
+                let Written { number, words, .. } = written;
+                if !state.driver.session.is_lost() {
+                    state.driver.session.allocate(number, words)?;
+                }
+                let source = Source::Unwritten { words };
+                state.residents.sources.insert(number, source);
+            }
+            Ok(())
+        })
+    }
+
+    /// The number in this session of a tensor that a call of this name is to write.
+    pub(super) fn admit_target(&self, name: &str, tensor: &Tensor) -> Result<u32, Error> {
+        let number = self.number_of(tensor)?;
+        let refuse = |what: &str| {
+            let fix = "is only read; give a tensor of `Gpu::tensor`, or a computed one";
+            Error::InvalidInput(format!("{name}: {what} {fix}"))
+        };
+        if tensor.resident.packing.is_some() {
+            return Err(refuse("a tensor in fewer bits"));
+        }
+        match self.lock().residents.sources.get(&number) {
+            Some(Source::Imported | Source::ImportLost) => Err(refuse("an imported buffer")),
             _ => Ok(number),
         }
     }
 
-    /// The number in this session of a tensor that a call names.
+    /// The number in this session of a tensor that a call reads.
     pub(super) fn admit(&self, tensor: &Tensor) -> Result<u32, Error> {
+        let number = self.number_of(tensor)?;
+        self.lock().residents.check(number)?;
+        Ok(number)
+    }
+
+    /// The number of a tensor in this session.
+    fn number_of(&self, tensor: &Tensor) -> Result<u32, Error> {
         let resident = &tensor.resident;
         let mut state = self.lock();
         if std::ptr::eq(&raw const *resident.shared, self) {
-            state.residents.check(resident.number)?;
             return Ok(resident.number);
         }
         if self.purpose != Purpose::Explain {

@@ -261,6 +261,11 @@ impl Worker<'_> {
         let Settlement {
             answers, outcome, ..
         } = settlement;
+        if let Err(error) = &outcome {
+            for part in &answers {
+                state.note_failed(part.ticket, error);
+            }
+        }
         let State {
             answers: callers,
             spare,
@@ -337,6 +342,11 @@ fn pause(now: Millis, until: Millis) -> Duration {
 /// Answers tickets that wait for no words.
 fn answer(shared: &Shared, mut state: Guard<'_>, answered: Answered) {
     let Answered { tickets, outcome } = answered;
+    if let Err(error) = &outcome {
+        for ticket in &tickets {
+            state.note_failed(*ticket, error);
+        }
+    }
     let known = tickets.iter().map(|ticket| state.answers.remove(ticket));
     let callers: Vec<Recipient> = known.flatten().collect();
     shared.tell_waiting(state);

@@ -127,7 +127,7 @@ const MISTAKES: [(&str, Mistake, &str); 20] = [
             batch.upload(&[1.0]);
             block_on(batch.execute())
         },
-        "execute: nothing was asked for; apply an operation, or keep a value",
+        "execute: nothing was asked for; apply an operation, or keep or compute a value",
     ),
     (
         "an intermediate",

@@ -25,5 +25,6 @@ mod shapes;
 mod sharing;
 mod simulation;
 mod storage;
+mod stores;
 mod tensors;
 mod values;

@@ -29,5 +29,6 @@ mod random;
 mod sessions;
 mod shapes;
 mod simulation;
+mod stored;
 mod under_random;
 mod views;

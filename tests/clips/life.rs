@@ -75,7 +75,7 @@ fn what_is_stored_does_not_come_back() {
             .unwrap_err();
         assert_eq!(
             error.to_string(),
-            "blend: a tensor in fewer bits is only read; give one of `Gpu::tensor`"
+            "blend: a tensor in fewer bits is only read; give a tensor of `Gpu::tensor`, or a computed one"
         );
     }
 }

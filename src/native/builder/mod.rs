@@ -5,12 +5,15 @@
 //! and answered like any other.
 
 mod attention;
+mod computation;
 mod elements;
 mod moves;
 mod record;
 mod rows;
+mod selection;
 mod simulation;
 mod single;
+mod stores;
 
 pub use crate::graph::chain::Axes;
 pub use attention::Attention;
@@ -23,10 +26,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytemuck::AnyBitPattern;
 
 use self::record::Upload;
+use self::selection::Selection;
+use self::stores::RecordedStore;
 use super::blocking::Blocking;
 use super::call::Call;
 use super::gpu::Gpu;
-use super::platform::block_on;
 use super::request::{Chained, Request, Structure};
 use super::tensor::Tensor;
 use crate::error::Error;
@@ -82,8 +86,9 @@ pub struct Batch<'a, G = Gpu> {
     tensors: Vec<NamedTensor>,
     constants: Vec<f32>,
     operations: usize,
-    /// All results, end to end, once there are any.
-    results: Option<Vec<f32>>,
+    /// What is stored in tensors.
+    stores: Vec<RecordedStore>,
+    progress: Progress,
     handle: PhantomData<fn() -> G>,
 }
 
@@ -106,6 +111,25 @@ struct NamedTensor {
     number: u32,
 }
 
+/// How far a batch has come.
+#[derive(Debug)]
+enum Progress {
+    /// Operations can be recorded, and the batch can be executed.
+    Open,
+    /// Its stores were sent, and so the batch is not sent again.
+    Stored,
+    /// Executed: all results, end to end.
+    Done(Vec<f32>),
+}
+
+/// What an execution waits for.
+#[derive(Debug)]
+struct Execution {
+    results: Call<f32>,
+    /// The call that stores, in a batch that does.
+    stored: Option<Call<f32>>,
+}
+
 /// A value of a batch.
 #[derive(Clone, Debug)]
 struct Entry {
@@ -114,6 +138,7 @@ struct Entry {
     is_operation: bool,
     is_used: bool,
     is_kept: bool,
+    is_stored: bool,
     /// Where the value's floats lie among the results.
     result: Option<Range<usize>>,
 }
@@ -121,7 +146,7 @@ struct Entry {
 impl Entry {
     /// Whether it is among the results.
     fn is_result(&self) -> bool {
-        self.is_kept || self.is_operation && !self.is_used
+        self.is_kept || self.is_operation && !self.is_used && !self.is_stored
     }
 }
 
@@ -138,7 +163,8 @@ impl<G> Batch<'_, G> {
             tensors: Vec::new(),
             constants: Vec::new(),
             operations: 0,
-            results: None,
+            stores: Vec::new(),
+            progress: Progress::Open,
             handle: PhantomData,
         }
     }
@@ -147,7 +173,7 @@ impl<G> Batch<'_, G> {
         &self.gpu
     }
 
-    /// Sends what was recorded; the floats of all results.
+    /// Sends what was recorded, as one call; the floats of all results.
     fn submit(&mut self) -> Call<f32> {
         match self.lay_out() {
             Ok((chain, floats)) => {
@@ -156,6 +182,62 @@ impl<G> Batch<'_, G> {
             }
             Err(error) => Call::known(Err(error)),
         }
+    }
+
+    /// Sends what was recorded. Results are read before anything is stored.
+    fn send(&mut self) -> Execution {
+        if self.stores.is_empty() {
+            return Execution {
+                results: self.submit(),
+                stored: None,
+            };
+        }
+        match self.submit_stores() {
+            Ok(execution) => {
+                self.progress = Progress::Stored;
+                execution
+            }
+            Err(error) => Execution {
+                results: Call::known(Err(error)),
+                stored: None,
+            },
+        }
+    }
+
+    /// Sends a call that reads and one that stores, with no other call between.
+    fn submit_stores(&mut self) -> Result<Execution, Error> {
+        let (results, floats) = match self.is_read() {
+            true => self.lay_out()?,
+            false => {
+                self.check_open("execute")?;
+                (Chain::default(), 0)
+            }
+        };
+        let mut read = Selection::of(self, results.outputs())?;
+        let read = (read.read(results.outputs(), floats)?, floats);
+        let (stored, written) = self.lay_out_stores()?;
+        let shared = self.gpu.shared();
+        shared.renew(&written)?;
+        let calls = [read, (stored.store(written), 0)];
+        let mut calls = shared.submit_together(&calls, self.gpu.terms())?;
+        let stored = calls.pop();
+        let results = calls.pop().expect("two calls");
+        Ok(Execution { results, stored })
+    }
+
+    /// Sends a call that stores, and reads nothing.
+    fn submit_unread(&mut self) -> Result<Call<f32>, Error> {
+        let (stored, written) = self.lay_out_stores()?;
+        let shared = self.gpu.shared();
+        shared.renew(&written)?;
+        let call = [(stored.store(written), 0)];
+        let mut calls = shared.submit_together(&call, self.gpu.terms())?;
+        Ok(calls.pop().expect("one call"))
+    }
+
+    /// Whether some value is a result.
+    fn is_read(&self) -> bool {
+        self.values.iter().flatten().any(Entry::is_result)
     }
 
     /// The chain with its results, and how many floats they are end to end.
@@ -177,7 +259,7 @@ impl<G> Batch<'_, G> {
         if chain.outputs().is_empty() {
             return Err(invalid(
                 "execute",
-                "nothing was asked for; apply an operation, or keep a value",
+                "nothing was asked for; apply an operation, or keep or compute a value",
             ));
         }
         Ok((chain, end))
@@ -195,14 +277,24 @@ impl<G> Batch<'_, G> {
             chained: Chained {
                 operands: uploads.chain([constants]).collect(),
                 tensors: self.tensors.iter().map(|named| named.number).collect(),
+                ..Chained::default()
             },
         }
     }
 
-    fn finish(&mut self, results: Vec<f32>) {
-        self.results = Some(results);
+    /// Takes what came of an execution.
+    fn finish(
+        &mut self,
+        results: Result<Vec<f32>, Error>,
+        stored: Result<(), Error>,
+    ) -> Result<(), Error> {
+        let results = results?;
+        stored?;
+        self.progress = Progress::Done(results);
         self.uploads = Vec::new();
         self.tensors = Vec::new();
+        self.stores = Vec::new();
+        Ok(())
     }
 
     fn floats(&self, value: Value) -> Result<Vec<f32>, Error> {
@@ -221,8 +313,15 @@ impl<G> Batch<'_, G> {
         dtype: DType,
     ) -> Result<Vec<T>, Error> {
         let entry = self.entry(name, value)?;
-        let Some(results) = &self.results else {
-            return Err(invalid(name, "execute the batch first"));
+        let results = match &self.progress {
+            Progress::Done(results) => results,
+            Progress::Open => return Err(invalid(name, "execute the batch first")),
+            Progress::Stored => {
+                return Err(invalid(
+                    name,
+                    "the execution did not end well; make another batch",
+                ));
+            }
         };
         if self.chain.node(entry.node).dtype != dtype {
             let problem = match dtype {
@@ -243,9 +342,11 @@ impl<G> Batch<'_, G> {
 
 impl<'a> Batch<'a> {
     /// Computes everything that was recorded. The call is on its way when this
-    /// returns; awaiting only waits. Dropped before it is done, it is given up.
+    /// returns; awaiting only waits. Dropped before it is done, it is given up; but what a
+    /// batch [stores](Batch::compute) is stored all the same.
     ///
-    /// What fails can be executed again, and what was refused is still recorded.
+    /// What fails can be executed again, and what was refused is still recorded. A batch that
+    /// stores is executed again only where it was refused, so that nothing is stored twice.
     ///
     /// # Errors
     ///
@@ -255,11 +356,14 @@ impl<'a> Batch<'a> {
     /// [`Error::Disposed`].
     #[must_use = "dropping an execution gives it up"]
     pub fn execute(&mut self) -> impl Future<Output = Result<(), Error>> + Send + use<'_, 'a> {
-        let call = self.submit();
+        let Execution { results, stored } = self.send();
         async move {
-            let results = call.await?;
-            self.finish(results);
-            Ok(())
+            let results = results.await;
+            let stored = match stored {
+                Some(stored) => stored.await.map(drop),
+                None => Ok(()),
+            };
+            self.finish(results, stored)
         }
     }
 
@@ -292,9 +396,10 @@ impl Batch<'_, Blocking> {
     /// The errors of [`Batch::<Gpu>::execute`](Batch::execute).
     pub fn execute(&mut self) -> Result<(), Error> {
         self.gpu.shared().wait_for_room();
-        let results = block_on(self.submit())?;
-        self.finish(results);
-        Ok(())
+        let Execution { results, stored } = self.send();
+        let results = results.wait();
+        let stored = stored.map_or(Ok(()), |stored| stored.wait().map(drop));
+        self.finish(results, stored)
     }
 
     /// The floats of a result, row-major; see [`Batch::shape`].

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::{Batch, Entry, NamedTensor, Value, invalid};
+use super::{Batch, Entry, NamedTensor, Progress, Value, invalid};
 use crate::error::Error;
 use crate::graph::NodeId;
 use crate::graph::chain::{Chain, Home, Op};
@@ -241,9 +241,9 @@ impl<'a, G> Batch<'a, G> {
     }
 
     pub(super) fn check_open(&self, name: &str) -> Result<(), Error> {
-        match self.results {
-            None => Ok(()),
-            Some(_) => Err(invalid(
+        match self.progress {
+            Progress::Open => Ok(()),
+            Progress::Stored | Progress::Done(_) => Err(invalid(
                 name,
                 "the batch was executed already; make another one",
             )),
@@ -310,6 +310,7 @@ pub(super) fn entry(chain: &Chain, node: NodeId, origin: Origin) -> Entry {
         is_operation: origin == Origin::Operation,
         is_used: false,
         is_kept: false,
+        is_stored: false,
         result: None,
     }
 }

@@ -243,6 +243,7 @@ impl Model {
                     bytemuck::cast_slice(&self.numbers),
                 ],
                 tensors,
+                ..Chained::default()
             },
         };
         let burden = Burden::new(&self.loads, at, ids.len() as u64, tried);
