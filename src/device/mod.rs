@@ -13,7 +13,7 @@ mod host;
 pub(crate) use cores::cores;
 pub use cpu::{Cpu, program};
 #[cfg(target_arch = "wasm32")]
-pub use gpu::Place;
+pub use gpu::BufferPart;
 #[cfg(not(any(test, target_arch = "wasm32")))]
 pub(crate) use gpu::free_device;
 #[cfg(not(target_arch = "wasm32"))]
@@ -152,6 +152,11 @@ impl Readback {
 /// A plan's results on their way.
 pub type Flight = Pin<Box<dyn Future<Output = Result<Readback, Error>>>>;
 
+/// The flight of a plan that failed.
+pub(crate) fn failed(error: Error) -> Flight {
+    Box::pin(std::future::ready(Err(error)))
+}
+
 /// Whether a device can run a kernel.
 pub enum Readiness {
     /// The kernel can run now.
@@ -191,11 +196,15 @@ pub trait Device {
     /// Takes the outcome of a compilation that [`Device::prepare`] began.
     fn adopt(&mut self, _: Compiled) {}
 
-    /// Starts a plan; kernels that were not prepared are compiled on the way. `arena` holds the
+    /// Submits a plan; kernels that were not prepared are compiled on the way. `arena` holds the
     /// operands that the plan uploads; the device may append to the arena, never changes what
-    /// was written, and is done with the arena when this returns. Failures come out of the
-    /// flight, whenever they happen. Flights arrive in any order.
-    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight;
+    /// was written, and is done with the arena when this returns. Plans are computed in the order
+    /// of their submission, and what goes wrong from then on comes out of the flight.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the plan from being submitted: nothing of the plan is computed then.
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error>;
 
     /// Keeps a tensor's data on the device, where plans find it in
     /// [`Slot::resident`](crate::plan::Slot::resident). With a packing, the words are floats in
@@ -309,7 +318,7 @@ impl Device for AnyDevice {
         self.device_mut().adopt(compiled);
     }
 
-    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
         self.device_mut().launch(plan, arena)
     }
 

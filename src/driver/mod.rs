@@ -12,7 +12,7 @@ pub use work::{Landing, News, Takeover, Work};
 use crate::batch::{BatchId, Due, Millis, Ticket};
 use crate::device::{Compiled, Device, Generation, Readback};
 use crate::error::Error;
-use crate::session::{Launch, LaunchId, Remedy, Session, Settlement};
+use crate::session::{Answered, Launch, LaunchId, Remedy, Session, Settlement};
 
 /// Milliseconds without a batch after which memory that is kept for the next is freed.
 const IDLE_MS: f64 = 2000.0;
@@ -116,7 +116,8 @@ impl<D: Device> Driver<D> {
             return work;
         }
         if let Some((ticket, outcome)) = self.session.warmed(now) {
-            return Work::Answer { ticket, outcome };
+            let tickets = vec![ticket];
+            return Work::Answer(Answered { tickets, outcome });
         }
         if self.session.take_fallback() {
             return Work::Tell(News::Relieved);
@@ -132,6 +133,9 @@ impl<D: Device> Driver<D> {
                 self.disturb_probe(f64::INFINITY);
             }
             return Work::Launch(launch);
+        }
+        if let Some(answered) = self.session.take_answered() {
+            return Work::Answer(answered);
         }
         let compiles = self.session.compiles();
         if !compiles.is_empty() {

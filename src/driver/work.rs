@@ -1,9 +1,9 @@
 //! What a driver asks of its face.
 
-use crate::batch::{BatchId, Millis, Ticket};
+use crate::batch::{BatchId, Millis};
 use crate::device::{Compile, Flight, Generation, Readback};
 use crate::error::Error;
-use crate::session::{Launch, Settlement};
+use crate::session::{Answered, Launch, Settlement};
 
 /// What a face does now.
 pub enum Work {
@@ -24,13 +24,9 @@ pub enum Work {
         /// The compilations.
         compiles: Vec<Compile>,
     },
-    /// Answer a ticket that waits for no words: a warm-up.
-    Answer {
-        /// The ticket.
-        ticket: Ticket,
-        /// The answer of its call.
-        outcome: Result<(), Error>,
-    },
+    /// Answer tickets that wait for no words: warm-ups, and calls that write tensors. With an error
+    /// other calls may be among them.
+    Answer(Answered),
     /// Tell the listeners.
     Tell(News),
     /// The device is lost: tell the listeners. Then look for a GPU after each of these pauses

@@ -15,7 +15,7 @@ pub enum Code {
     InsecureContext,
     /// No adapter answered the request.
     NoAdapter,
-    /// The device was lost while the call was in flight.
+    /// The device was lost while the call was in flight, or a tensor that the call reads is lost.
     DeviceLost,
     /// The device had no memory left, or the memory budget no room.
     OutOfMemory,
@@ -153,6 +153,11 @@ pub enum Error {
     #[error("the GPU device was lost: {0}")]
     DeviceLost(String),
 
+    /// A call reads a tensor whose words are lost, because a call that wrote it failed after it was
+    /// submitted, or because the tensor's device is gone; the sentence says which.
+    #[error("a tensor of the call is lost: {0}")]
+    TensorLost(String),
+
     /// There is no memory left, the device's or for operands, or the session's memory
     /// budget ([`BatchConfig::memory_budget`](crate::BatchConfig::memory_budget)) has no
     /// room; the sentence says which.
@@ -190,7 +195,7 @@ impl Error {
             Error::QueueFull { .. } => Code::QueueFull,
             Error::Superseded => Code::Superseded,
             Error::Timeout => Code::Timeout,
-            Error::DeviceLost(_) => Code::DeviceLost,
+            Error::DeviceLost(_) | Error::TensorLost(_) => Code::DeviceLost,
             Error::OutOfMemory(_) => Code::OutOfMemory,
             Error::Shader(_) => Code::Shader,
             Error::Disposed => Code::Disposed,

@@ -14,6 +14,7 @@ use super::compiles;
 use super::delivery::{Delivery, Part};
 use super::device_event::DeviceEvent;
 use super::platform::{self, thread};
+use super::recipient::Recipient;
 use super::recovery::Opener;
 use super::result_buffer::Words;
 use super::shared::Shared;
@@ -21,11 +22,11 @@ use super::state::State;
 use super::state_lock::Guard;
 use super::supervision::supervise;
 use super::watch;
-use crate::batch::{BatchId, Millis, Ticket};
+use crate::batch::{BatchId, Millis};
 use crate::device::{Flight, Generation};
 use crate::driver::{Landing, News, Work};
 use crate::error::Error;
-use crate::session::{Launch, Settlement};
+use crate::session::{Answered, Launch, Settlement};
 
 /// Milliseconds without a new call that end a burst.
 const LULL_MS: f64 = 0.02;
@@ -150,8 +151,8 @@ impl Worker<'_> {
                     compiles::start(shared, generation, compilers);
                     shared.lock()
                 }
-                Work::Answer { ticket, outcome } => {
-                    answer(state, ticket, outcome);
+                Work::Answer(answered) => {
+                    answer(shared, state, answered);
                     shared.lock()
                 }
                 other => {
@@ -333,11 +334,14 @@ fn pause(now: Millis, until: Millis) -> Duration {
     Duration::from_secs_f64(((until.0 - now.0) / 1e3).clamp(0.0, LONGEST_S))
 }
 
-/// Answers a ticket that waits for no words.
-fn answer(mut state: Guard<'_>, ticket: Ticket, outcome: Result<(), Error>) {
-    let caller = state.answers.remove(&ticket);
-    drop(state);
-    if let Some(caller) = caller {
+/// Answers tickets that wait for no words.
+fn answer(shared: &Shared, mut state: Guard<'_>, answered: Answered) {
+    let Answered { tickets, outcome } = answered;
+    let known = tickets.iter().map(|ticket| state.answers.remove(ticket));
+    let callers: Vec<Recipient> = known.flatten().collect();
+    shared.tell_waiting(state);
+    for caller in callers {
+        let outcome = outcome.clone();
         caller.send(outcome.map(|()| Words::Floats(Vec::new())));
     }
 }

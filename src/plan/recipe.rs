@@ -200,7 +200,7 @@ impl Recipe {
     }
 
     /// Whether the program reads a tensor; `tensor` counts the tensors that a call names.
-    pub(super) fn reads(&self, tensor: usize) -> bool {
+    pub fn reads(&self, tensor: usize) -> bool {
         let stages = self.schedule.program.stages.iter();
         let mut loads = stages.flat_map(|stage| &stage.loads);
         loads.any(|load| {

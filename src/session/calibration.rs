@@ -9,11 +9,11 @@ use super::Session;
 use super::cost_model::{
     CPU, CPU_CALL, DOWN, FARTHEST, FLUSH, GPU, GPU_CALL, GPU_PRODUCT, Model, UP,
 };
-use crate::device::{Device, Engine, Flight};
+use crate::device::{Device, Engine, Flight, failed};
 use crate::graph::BinaryFn;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
-use crate::plan::{self, Call, Chunk, Kind, NumbersId, Recipe, RecipeId, SetId};
+use crate::plan::{self, Call, Chunk, Kind, NamedTensors, NumbersId, Recipe, RecipeId, SetId};
 use crate::program::{Named, RowOp, Settings};
 use crate::tensor::{Arena, DType, Format, Span};
 
@@ -203,6 +203,7 @@ impl Calibration {
                     inputs: self.arena.take(words),
                     scalar: 0,
                     set: SetId::default(),
+                    tensors: Span::default(),
                     stored: Span::default(),
                     numbers: NumbersId(number),
                 }
@@ -211,12 +212,12 @@ impl Calibration {
         let plan = plan::assemble(
             &self.recipes,
             &calls,
-            &[Box::default()],
+            NamedTensors::default(),
             &Chunk::all(&calls),
         );
-        let flight = device.launch(&plan, &mut self.arena);
+        let launched = device.launch(&plan, &mut self.arena);
         self.arena.truncate(0);
-        flight
+        launched.unwrap_or_else(failed)
     }
 
     /// The probe that was measured least often, if one is to be measured more often.

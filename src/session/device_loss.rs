@@ -4,6 +4,7 @@
 //! Finding another device is the matter of the driver and its face.
 
 use super::in_flight::Way;
+use super::payload::Payload;
 use super::recovery::{ATTEMPTS, Loss, Remedy};
 use super::settlement::Settlement;
 use super::{Millis, Session};
@@ -150,7 +151,7 @@ impl<D: Device> Session<D> {
             }
         }
         for batch in self.queue.waiting_mut() {
-            let mut read = batch.payload.sets.iter().flatten();
+            let mut read = batch.payload.read.iter();
             if !read.all(|tensor| self.tensors.has_copy(*tensor)) {
                 let (works, payload) = batch.works_and_payload();
                 works.for_each(|work| work.wanted = None);
@@ -182,6 +183,7 @@ impl<D: Device> Session<D> {
             self.calibration = None;
         }
         self.tensors.lose();
+        self.lose_written_tensors();
         self.fit_batches();
         // Spare arenas may be as large as the batches that grew while nothing was sent.
         self.arenas.clear();
@@ -203,9 +205,22 @@ impl<D: Device> Session<D> {
         self.life.begin();
     }
 
+    /// Calls made from here on write tensors anew that went with the last device, until
+    /// [`Session::end_restoration`], and go before all that waits.
+    pub fn begin_restoration(&mut self) {
+        let payload = Payload::new(self.arenas.take());
+        self.queue.begin_restoration(payload);
+    }
+
+    /// From here on calls wait behind those made before, as always.
+    pub fn end_restoration(&mut self) {
+        self.queue.end_restoration();
+    }
+
     /// Gives up the queued calls that read a tensor which went with the last device and was
     /// not filled again. The tickets wait for the face to reject them.
     pub fn give_up_unreadable(&mut self) -> Vec<Ticket> {
+        self.provenances.restored();
         let is_lost = |tensor: &u32| !self.tensors.is_filled(*tensor);
         let mut tickets = Vec::new();
         for batch in self.queue.waiting() {
@@ -222,8 +237,10 @@ impl<D: Device> Session<D> {
         tickets
     }
 
-    /// Puts a batch in flight back among those that wait to be sent.
+    /// Puts a batch in flight back among those that wait to be sent, without the calls that
+    /// cannot go again.
     pub(super) fn requeue(&mut self, at: usize) {
+        self.give_up_overwritten(at);
         let (batch, _) = self.queue.requeue(at);
         batch.forget_routes();
     }

@@ -56,6 +56,9 @@ pub(super) struct Way {
     pub(super) slice: f64,
     /// How the batch goes again when all its flights have landed, if one has failed.
     pub(super) retry: Option<Retry>,
+    /// Whether the device was found to be lost when a chunk was to be submitted. The chunk's
+    /// flight tells of the loss.
+    pub(super) found_loss: bool,
 }
 
 /// How a batch goes again.
@@ -100,6 +103,7 @@ impl Way {
             company,
             slice: 0.0,
             retry: None,
+            found_loss: false,
         }
     }
 
@@ -125,6 +129,18 @@ impl Way {
     pub(super) fn needs_device(&self) -> bool {
         let to_come = &self.chunks[self.landed..];
         !self.rest.is_empty() || to_come.iter().any(|sent| !sent.is_cpu_share)
+    }
+
+    /// How many of the calls ahead were sent, the last maybe in part.
+    pub(super) fn sent_calls(&self) -> usize {
+        let mut chunks = self.chunks.iter().rev();
+        let last = chunks.find(|sent| !sent.is_cpu_share);
+        last.map_or(0, |sent| sent.chunk.end)
+    }
+
+    /// Whether chunks of the batch are still to be sent, for the first time or again.
+    pub(super) fn has_more(&self) -> bool {
+        !self.rest.is_empty() || self.retry.is_some() || self.found_loss
     }
 
     /// Whether another chunk may go: one is always in flight, two if there are so many, and

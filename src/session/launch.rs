@@ -9,10 +9,11 @@
 use super::Session;
 use super::chunking::Chunker;
 use super::in_flight::{Company, InFlight, Way};
-use super::scatter::Sent;
+use super::scatter::{Acceptance, Sent};
 use super::submission::next_payload;
 use crate::batch::{BatchId, Millis, Priority};
-use crate::device::{Device, Engine, Flight, Generation};
+use crate::device::{Device, Engine, Flight, Generation, failed};
+use crate::error::Error;
 use crate::plan::{Chunk, ChunkLimits};
 
 /// A batch that was sent. Await the flights in order, and give each to [`Session::settle`].
@@ -83,6 +84,7 @@ impl<D: Device> Session<D> {
                 engine: Engine::Cpu,
                 is_cpu_share: true,
                 bytes: 0,
+                acceptance: Acceptance::Sure,
             });
             self.metrics.chunks += 1;
         }
@@ -121,16 +123,22 @@ impl<D: Device> Session<D> {
             let next = next_payload(&mut self.arenas);
             let at = self.queue.take(now, way, next)?;
             self.cut_slice(at, now);
-            self.prepare(at, now);
-            if self.park_unready(at, now) {
+            if self.prepare(at, now) && self.park_unready(at, now) {
                 self.weigh_slice(at);
                 return Some(at);
             }
         }
     }
 
-    /// Counts a batch that was just taken, and says where its calls go.
-    pub(super) fn prepare(&mut self, at: usize, now: Millis) {
+    /// Counts a batch that was just taken, and says where its calls go. `false` where all calls
+    /// are refused because they read lost tensors: the batch is over.
+    pub(super) fn prepare(&mut self, at: usize, now: Millis) -> bool {
+        self.refuse_readers_of_lost(at);
+        if self.queue.flying(at).is_empty() {
+            let emptied = self.queue.settle(at).batch;
+            self.recycle(emptied.payload);
+            return false;
+        }
         let batch = self.queue.flying(at);
         if !batch.payload.is_sent {
             let (fill, waited) = (self.queue.fill(batch), now.0 - batch.oldest.0);
@@ -139,14 +147,15 @@ impl<D: Device> Session<D> {
         self.queue.flying_mut(at).payload.is_sent = true;
         self.route(at);
         self.relieve(at);
+        true
     }
 
     /// Whether chunks in flight keep the next batch back. Chunks of an earlier batch that
-    /// were not sent yet might read what the next batch writes.
+    /// were not sent yet, or go again, might read what the next batch writes.
     pub(super) fn is_occupied(&self) -> bool {
         let (mut ways, generation) = (self.ways(), self.life.generation());
         let chunks = |way: &Way| way.chunks.len() - way.landed;
-        ways.any(|way| way.generation == generation && !way.rest.is_empty())
+        ways.any(|way| way.generation == generation && way.has_more())
             || self.ways().map(chunks).sum::<usize>() >= self.limits.chunks()
     }
 
@@ -210,14 +219,18 @@ impl<D: Device> Session<D> {
             let Some((chunk, plan)) = chunker.next(batch, &mut way.rest) else {
                 break;
             };
-            let brought = plan.tensors().try_for_each(|tensor| self.bring(tensor));
+            let brought = self.check_filled(at, &chunk);
+            let brought =
+                brought.and_then(|()| plan.tensors().try_for_each(|home| self.bring_all(home)));
             let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
+            // A submission that names a buffer of the program's may be refused as a whole.
+            let is_in_doubt = !batch.payload.written.is_empty()
+                && plan
+                    .tensors()
+                    .any(|tensor| self.provenances.is_imported(tensor));
             let arena = &mut batch.payload.arena;
             let operands = arena.len();
-            flights.push(match brought {
-                Ok(()) => self.devices.primary_mut().launch(&plan, arena),
-                Err(error) => Box::pin(std::future::ready(Err(error))),
-            });
+            let launched = brought.and_then(|()| self.devices.primary_mut().launch(&plan, arena));
             // What the device appended was for this attempt alone.
             arena.truncate(operands);
             self.metrics.chunks += 1;
@@ -227,10 +240,39 @@ impl<D: Device> Session<D> {
                 results: plan.results,
                 engine: self.devices.engine(),
                 is_cpu_share: false,
+                acceptance: match &launched {
+                    Err(_) => Acceptance::Failed,
+                    Ok(_) if is_in_doubt => Acceptance::InDoubt,
+                    Ok(_) => Acceptance::Sure,
+                },
             });
+            match launched {
+                Ok(flight) => flights.push(flight),
+                Err(error) => {
+                    // The chunks behind wait, because this one may go again before them.
+                    self.note_shortage(at, &error);
+                    let way = &mut self.queue.in_flight_mut()[at].way;
+                    way.found_loss = matches!(error, Error::DeviceLost(_));
+                    flights.push(failed(error));
+                    break;
+                }
+            }
+            self.note_submitted(at);
         }
         self.queue.flying_mut(at).payload.arena.trim();
         flights
+    }
+
+    /// Refuses a chunk that names a tensor which was not filled on this device, and whose slab
+    /// other tensors brought there. Devices find out by themselves which buffers they lack.
+    fn check_filled(&self, at: usize, chunk: &Chunk) -> Result<(), Error> {
+        let batch = self.queue.flying(at);
+        let mut calls = batch.ahead()[chunk.first..chunk.end].iter();
+        let lacks = |tensor: &u32| self.tensors.lacks_words(*tensor);
+        match calls.any(|call| batch.payload.tensors_of(call).iter().any(lacks)) {
+            true => Err(Error::tensor_missing()),
+            false => Ok(()),
+        }
     }
 
     /// Where a batch is among those in flight, if it was sent to the device of this number.

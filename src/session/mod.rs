@@ -14,6 +14,7 @@ mod chunking;
 mod compile_gate;
 mod cost_model;
 mod cpu_share;
+mod deferral;
 mod device_loss;
 mod devices;
 mod drift;
@@ -23,6 +24,7 @@ mod in_flight;
 mod launch;
 mod life;
 mod limits;
+mod lost_tensors;
 mod metrics;
 mod out_of_memory_retry;
 mod parked;
@@ -30,12 +32,15 @@ mod partition;
 mod payload;
 mod priorities;
 mod program_cache;
+mod provenance;
 mod recovery;
 mod refusal;
+mod residency;
 mod router;
 mod scatter;
 mod settlement;
 mod shards;
+mod slabs;
 mod stats;
 mod structures;
 mod submission;
@@ -44,6 +49,7 @@ mod tensors;
 mod tuned_values;
 mod tuning;
 mod warmup;
+mod writes;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "budget_native.rs"]
@@ -63,9 +69,13 @@ pub use router::Routing;
 pub use scatter::Answer;
 pub use settlement::Settlement;
 pub use shards::Filling;
+pub use slabs::Place;
 pub use stats::{Stats, TensorBytes};
 pub use submission::Submission;
 pub use tuning::{Kept, Tuning};
+pub use writes::Answered;
+
+use std::collections::VecDeque;
 
 use self::arena_pool::ArenaPool;
 use self::calibration::Calibration;
@@ -77,6 +87,7 @@ use self::limits::Limits;
 use self::metrics::Metrics;
 use self::payload::{Batch, Payload, precedes_batch};
 use self::program_cache::ProgramCache;
+use self::provenance::Provenances;
 use self::recovery::Recovery;
 use self::router::Router;
 use self::submission::next_payload;
@@ -106,6 +117,9 @@ pub struct Session<D> {
     arenas: ArenaPool,
     programs: ProgramCache,
     tensors: TensorTable,
+    provenances: Provenances,
+    /// Calls that were answered without a flight and that no face was told of yet.
+    answered: VecDeque<Answered>,
     /// The tensors that the call being submitted names.
     named_tensors: Vec<u32>,
     /// Those among them that the call writes.
@@ -151,6 +165,8 @@ impl<D: Device> Session<D> {
             arenas: ArenaPool::default(),
             programs: ProgramCache::default(),
             tensors: TensorTable::default(),
+            provenances: Provenances::default(),
+            answered: VecDeque::new(),
             named_tensors: Vec::new(),
             written_tensors: Vec::new(),
             gate: CompileGate::default(),
@@ -236,6 +252,8 @@ impl<D: Device> Session<D> {
         let mut tickets = self.queue.drain(Payload::new(Arena::default()));
         self.metrics.rejected += tickets.len() as u64;
         tickets.extend(self.gate.clear());
+        let untold = std::mem::take(&mut self.answered).into_iter();
+        tickets.extend(untold.flat_map(|answered| answered.tickets));
         self.arenas.clear();
         self.calibration = None;
         tickets

@@ -23,29 +23,45 @@ impl<D: Device> Session<D> {
         at: usize,
         outcome: &Result<Readback, Error>,
     ) -> bool {
-        let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
+        let way = &self.queue.in_flight()[at].way;
         let is_cpu_share = way.chunks[way.landed].is_cpu_share;
-        let is_out = matches!(outcome, Err(Error::OutOfMemory(_))) && !is_cpu_share;
-        let may_go_again =
-            self.devices.engine() == Engine::Gpu && batch.payload.shortages <= HALVINGS;
-        if is_out && may_go_again {
-            way.retry.get_or_insert(Retry::InSmallerChunks);
+        if let Err(error) = outcome
+            && !is_cpu_share
+        {
+            self.note_shortage(at, error);
         }
+        let way = &mut self.queue.in_flight_mut()[at].way;
         let Some(retry) = way.retry else {
             return false;
         };
+        way.rest.clear();
+        if let Err(error) = outcome {
+            self.lose_writes(at, error);
+        }
         if self.land_for_retry(at) && retry == Retry::InSmallerChunks {
             let payload = &mut self.queue.flying_mut(at).payload;
             payload.shortages += 1;
             let gives_up = payload.shortages > HALVINGS;
             let leaves = gives_up && self.may_leave(&self.queue.flying(at).payload);
             self.requeue(at);
-            if gives_up && !leaves {
-                // The CPU lacks the batch's tensors: it takes everything over.
+            if gives_up && !leaves && !self.provenances.has_written() {
+                // The CPU lacks the batch's tensors: it takes everything over. What calls wrote
+                // would be lost by that, and so the batch fails instead if it finds no memory.
                 self.lose_by(Loss::Exhausted, self.life.generation());
             }
         }
         true
+    }
+
+    /// Has a batch go again, if one of its chunks failed for lack of memory and smaller chunks may
+    /// help. No other batch is sent before: it might write what this one reads.
+    pub(super) fn note_shortage(&mut self, at: usize, error: &Error) {
+        let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
+        let may_go_again =
+            self.devices.engine() == Engine::Gpu && batch.payload.shortages <= HALVINGS;
+        if may_go_again && matches!(error, Error::OutOfMemory(_)) {
+            way.retry.get_or_insert(Retry::InSmallerChunks);
+        }
     }
 
     /// Gives a batch to the CPU, if no memory was found for the batch.
@@ -87,6 +103,9 @@ impl<D: Device> Session<D> {
     pub fn trim(&mut self) {
         self.metrics.trimmed();
         self.arenas.clear();
+        if let Some(slab) = self.tensors.release_empty_slab() {
+            self.free_buffer(slab);
+        }
         if self.queue.in_flight().is_empty() {
             self.devices.primary_mut().trim();
         }
@@ -102,7 +121,7 @@ impl<D: Device> Session<D> {
 
     /// Whether the CPU beside the device has all that a batch reads.
     fn may_leave(&self, payload: &Payload) -> bool {
-        let mut tensors = payload.sets.iter().flatten();
+        let mut tensors = payload.read.iter();
         self.devices.has_companion() && tensors.all(|tensor| self.tensors.has_copy(*tensor))
     }
 }

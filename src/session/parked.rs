@@ -64,8 +64,7 @@ impl<D: Device> Session<D> {
             // Nothing is resumed while too many batches are in flight.
             let way = self.way(now);
             let at = self.queue.resume(id, way)?;
-            self.prepare(at, now);
-            if self.park_unready(at, now) {
+            if self.prepare(at, now) && self.park_unready(at, now) {
                 return Some(at);
             }
         }
@@ -292,7 +291,7 @@ pub(super) fn move_calls(
     tensors: &mut TensorTable,
 ) {
     let known = other.payload.read.len();
-    batch.move_marked(leaves, other);
+    batch.move_marked(leaves, other, tensors);
     for tensor in &other.payload.read[known..] {
         tensors.read(*tensor);
     }

@@ -35,6 +35,12 @@ impl<D: Device> Session<D> {
         if sent.is_cpu_share || refused.is_empty() || refused.len() == count {
             return None;
         }
+        if !self.may_retract(at) {
+            return None;
+        }
+        self.retract(at);
+        let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
+        let sent = &way.chunks[way.landed];
         let is_theirs = |answer: &Answer| {
             let mut places = refused.iter();
             places.any(|place| batch.calls()[*place].ticket == answer.ticket)

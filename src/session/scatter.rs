@@ -48,6 +48,19 @@ pub(super) struct Sent {
     pub(super) is_cpu_share: bool,
     /// Bytes of operands and results.
     pub(super) bytes: u64,
+    pub(super) acceptance: Acceptance,
+}
+
+/// Whether a device has accepted a chunk, so that its writes run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Acceptance {
+    /// The chunk was not submitted, and nothing of it runs.
+    Failed,
+    /// The chunk was submitted. The device may still refuse it as a whole, over a buffer of the
+    /// program's.
+    InDoubt,
+    /// The chunk was submitted.
+    Sure,
 }
 
 impl Sent {

@@ -36,11 +36,17 @@ impl<D: Device> Session<D> {
         outcome: Result<Readback, Error>,
     ) -> Option<Settlement> {
         let at = self.place_in_flight(batch, generation)?;
+        if outcome.is_ok() {
+            self.confirm_writes(at);
+        }
         if self.requeue_lost(at, &outcome) || self.retry_in_smaller_chunks(at, &outcome) {
             return None;
         }
         if let Some(refused) = self.refuse_unusable(at, &outcome) {
             return Some(refused);
+        }
+        if let Err(error) = &outcome {
+            self.lose_writes(at, error);
         }
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
@@ -58,8 +64,8 @@ impl<D: Device> Session<D> {
                 // Nothing comes back of a call that writes to a tensor: such calls show
                 // that the device works when it was not lost for a minute.
                 let has_words = || answers.iter().any(|answer| answer.span.words > 0);
-                let is_result = || self.life.is_old(way.sent) || has_words();
-                whole > 0 && !sent.is_cpu_share && is_result()
+                let is_result = || whole > 0 && has_words();
+                !sent.is_cpu_share && (self.life.is_old(way.sent) || is_result())
             }
             Err(_) => {
                 self.metrics.rejected += answers.len() as u64;
@@ -94,12 +100,17 @@ impl<D: Device> Session<D> {
     fn requeue_lost(&mut self, at: usize, outcome: &Result<Readback, Error>) -> bool {
         let way = &self.queue.in_flight()[at].way;
         let is_cpu_share = way.chunks[way.landed].is_cpu_share;
-        if !matches!(outcome, Err(Error::DeviceLost(_))) || is_cpu_share {
+        let generation = way.generation;
+        let Err(error @ Error::DeviceLost(_)) = outcome else {
+            return false;
+        };
+        if is_cpu_share {
             return false;
         }
-        self.lose(way.generation);
+        self.lose(generation);
         let goes_again = self.queue.flying(at).payload.losses < ATTEMPTS;
         if goes_again {
+            self.lose_writes(at, error);
             self.requeue(at);
         }
         goes_again

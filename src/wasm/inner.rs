@@ -19,7 +19,7 @@ use crate::batch::{Millis, Priority, Ticket};
 use crate::device::{AnyDevice, Compile, Engine, Flight, Generation, GpuOptions};
 use crate::driver::{Driver, Landing, Work};
 use crate::error::Error;
-use crate::session::{Launch, Session, Submission};
+use crate::session::{Answered, Launch, Session, Submission};
 
 /// The longest timer, in milliseconds. Some programs do not end while a timer runs, and batches
 /// land long before they are overdue.
@@ -123,14 +123,7 @@ impl Inner {
                     generation,
                     compiles,
                 } => self.compile(generation, compiles),
-                Work::Answer {
-                    ticket,
-                    outcome: Ok(()),
-                } => self.accept(ticket),
-                Work::Answer {
-                    ticket,
-                    outcome: Err(error),
-                } => self.refuse(&[ticket], &error),
+                Work::Answer(answered) => self.answer_soon(answered),
                 Work::Tell(news) => self.tell(news),
                 Work::Replace { pauses } => {
                     self.notify(
@@ -162,6 +155,18 @@ impl Inner {
         if in_flight() > before {
             self.notify("sent", "");
         }
+    }
+
+    /// Answers tickets that wait for no words, after the caller has returned: TypeScript may not
+    /// know the newest of them yet.
+    fn answer_soon(self: &Rc<Self>, Answered { tickets, outcome }: Answered) {
+        let inner = Rc::clone(self);
+        start(async move {
+            match outcome {
+                Ok(()) => inner.accept(&tickets),
+                Err(error) => inner.refuse(&tickets, &error),
+            }
+        });
     }
 
     /// Awaits a batch's flights in the background.

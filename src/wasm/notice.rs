@@ -30,10 +30,10 @@ impl Inner {
         self.settle(table, &JsValue::NULL, &message, false);
     }
 
-    /// Answers a ticket that has no result.
-    pub(super) fn accept(&self, ticket: Ticket) {
+    /// Answers tickets that have no result.
+    pub(super) fn accept(&self, tickets: &[Ticket]) {
         let mut table = self.table.take();
-        table.accept(ticket);
+        table.accept(tickets);
         self.settle(table, &JsValue::NULL, &JsValue::UNDEFINED, false);
     }
 

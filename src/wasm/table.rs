@@ -55,10 +55,11 @@ impl Table {
         error.to_string().into()
     }
 
-    /// Writes that a ticket has an answer without words.
-    pub(super) fn accept(&mut self, ticket: Ticket) {
+    /// Writes that tickets have answers without words.
+    pub(super) fn accept(&mut self, tickets: &[Ticket]) {
         self.words.clear();
-        self.words.extend_from_slice(&[ticket.0, 0, 0, OK]);
+        let entries = tickets.iter().flat_map(|ticket| [ticket.0, 0, 0, OK]);
+        self.words.extend(entries);
     }
 
     /// Word index of the first entry.

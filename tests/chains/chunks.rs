@@ -50,7 +50,7 @@ impl<D: Device> Device for Small<D> {
         self.device.adopt(compiled);
     }
 
-    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
         self.device.launch(plan, arena)
     }
 

@@ -16,7 +16,9 @@ mod row_kernels;
 mod search;
 
 use self::launch_memory::{Memory, gather, grow, is_read_in_place, reserve_for};
-use super::{Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback};
+use super::{
+    Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback, failed,
+};
 use crate::error::Error;
 use crate::kernel::{Kernel, Named};
 use crate::plan::{ChunkSizes, Plan, Slot, Step};
@@ -63,23 +65,25 @@ impl Device for Cpu {
         }
     }
 
-    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
         let mut slots: Vec<Vec<u32>> = vec![Vec::new(); plan.slots.len()];
-        let missing = plan.tensors().any(|tensor| {
-            let words = self.tensors.get(tensor as usize);
-            words.is_none_or(Vec::is_empty)
-        });
-        if missing {
-            return Box::pin(std::future::ready(Err(Error::tensor_missing())));
+        if !self.has_tensors(plan) {
+            return Err(Error::tensor_missing());
         }
         if let Some(results) = slots.get_mut(Slot::RESULTS.0 as usize) {
             *results = self.results.take(plan.words(Slot::RESULTS) as usize);
         }
+        let mut has_stored = false;
         for step in &plan.steps {
             // The memory of a page may not grow: this launch fails then, and nothing else.
             if let Err(error) = reserve_for(step, plan, arena, &mut slots) {
-                return Box::pin(std::future::ready(Err(error)));
+                return if has_stored {
+                    Ok(failed(error))
+                } else {
+                    Err(error)
+                };
             }
+            has_stored |= matches!(step, Step::Dispatch(work) if work.output.tensor().is_some());
             match step {
                 Step::Dispatch(work) => match &work.kernel {
                     Kernel::Fused(stage) | Kernel::Product(stage, ..) => {
@@ -137,7 +141,7 @@ impl Device for Cpu {
             .map(std::mem::take)
             .unwrap_or_default();
         let results = self.results.lend(results);
-        Box::pin(std::future::ready(Ok(Readback::Host(results))))
+        Ok(Box::pin(std::future::ready(Ok(Readback::Host(results)))))
     }
 
     fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
@@ -162,9 +166,8 @@ impl Device for Cpu {
     }
 
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
-        let all = self.tensors.get_mut(tensor as usize);
-        let part = all.and_then(|all| all.get_mut(at as usize..at as usize + words.len()));
-        if let Some(part) = part {
+        let count = u32::try_from(words.len()).unwrap_or(u32::MAX);
+        if let Some(part) = self.part_mut(tensor, at, count) {
             part.copy_from_slice(words);
         }
     }
@@ -200,6 +203,14 @@ impl Device for Cpu {
 }
 
 impl Cpu {
+    /// Whether all tensors of a plan were filled.
+    fn has_tensors(&self, plan: &Plan) -> bool {
+        plan.tensors().all(|tensor| {
+            let words = self.tensors.get(tensor as usize);
+            words.is_some_and(|words| !words.is_empty())
+        })
+    }
+
     /// Memory for a tensor of so many words, and for the padding that [`Cpu::keep`] adds.
     ///
     /// # Errors
@@ -227,6 +238,12 @@ impl Cpu {
             Some(tensor) => self.tensors[tensor as usize] = words,
             None => slots[output.0 as usize] = words,
         }
+    }
+
+    /// So many words of a tensor from word number `at` on, if it has these.
+    pub fn part_mut(&mut self, tensor: u32, at: u32, words: u32) -> Option<&mut [u32]> {
+        let all = self.tensors.get_mut(tensor as usize)?;
+        all.get_mut(at as usize..at as usize + words as usize)
     }
 
     /// Takes over a tensor's data.

@@ -114,7 +114,7 @@ pub use compile::Compile;
 #[cfg(not(any(test, target_arch = "wasm32")))]
 pub(crate) use gpu_driver_lock::free_device;
 #[cfg(target_arch = "wasm32")]
-pub use import::Place;
+pub use import::BufferPart;
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 pub use pipelines::Pipeline;
@@ -188,11 +188,8 @@ impl Device for Gpu {
         self.pipelines.adopt(compiled);
     }
 
-    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
-        match self.try_launch(plan, arena) {
-            Ok(flight) => flight,
-            Err(error) => Box::pin(std::future::ready(Err(error))),
-        }
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
+        self.try_launch(plan, arena)
     }
 
     fn fill(&mut self, tensor: u32, words: &[u32], _: Option<Packing>) -> Result<(), Error> {

@@ -231,10 +231,7 @@ impl Face {
                 self.works
                     .extend(compiles.map(|work| (generation, work, false)));
             }
-            Work::Answer { ticket, outcome } => {
-                outcome.expect("kernels compile here");
-                assert!(self.warming.remove(&ticket), "answered once");
-            }
+            Work::Answer(answered) => self.hear(answered),
             Work::Tell(news) => {
                 assert!(!self.driver.session.is_lost() || news == News::Relieved);
             }
@@ -257,6 +254,21 @@ impl Face {
             Work::Trim => assert!(!self.driver.session.may_trim()),
             Work::Gather => assert_eq!(self.pace, Pace::Policy),
             Work::Sleep { .. } => unreachable!("it is looked at before"),
+        }
+    }
+
+    /// Takes answers without words.
+    fn hear(&mut self, Answered { tickets, outcome }: Answered) {
+        for ticket in tickets {
+            if self.warming.remove(&ticket) {
+                assert!(outcome.is_ok(), "kernels compile here");
+                continue;
+            }
+            let asked = self.pending.remove(&ticket).expect("answered once");
+            match &outcome {
+                Ok(()) => assert_eq!(asked, Some(Vec::new()), "a write"),
+                Err(error) => assert_eq!(error.code(), Code::DeviceLost, "{error}"),
+            }
         }
     }
 

@@ -300,13 +300,13 @@ impl Device for Gpu {
         };
     }
 
-    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
         let mut kernels = plan.dispatches().map(|work| &work.kernel);
         if let Some(failed) =
             kernels.find(|kernel| matches!(self.known(kernel), Some(Known::Fails)))
         {
             self.kernels.retain(|(kernel, _)| kernel != failed);
-            return Box::pin(std::future::ready(Err(Error::Shader("model".into()))));
+            return Err(Error::Shader("model".into()));
         }
         let fate = draw(WORLD.get().flights);
         assert!(fate != Fate::PanicsAtLaunch, "the GPU driver fell over");
@@ -314,11 +314,9 @@ impl Device for Gpu {
             self.lose();
         }
         let lost = Arc::clone(&self.lost);
-        if let Err(error) = check(&lost) {
-            return Box::pin(std::future::ready(Err(error)));
-        }
-        let flight = self.cpu.launch(plan, arena);
-        Box::pin(async move {
+        check(&lost)?;
+        let flight = self.cpu.launch(plan, arena)?;
+        Ok(Box::pin(async move {
             for _ in 0..thread_rng().gen_range(0..3) {
                 yield_now().await;
             }
@@ -339,7 +337,7 @@ impl Device for Gpu {
                 lost.store(true, Ordering::Relaxed);
             }
             flight.await
-        })
+        }))
     }
 
     fn fill(&mut self, tensor: u32, words: &[u32], packing: Option<Packing>) -> Result<(), Error> {
@@ -408,7 +406,7 @@ impl Device for AnyDevice {
         self.device_mut().adopt(compiled);
     }
 
-    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Flight {
+    fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
         self.device_mut().launch(plan, arena)
     }
 

@@ -53,7 +53,7 @@ impl Device for Numbered {
         Counters::default()
     }
 
-    fn launch(&mut self, _: &Plan, _: &mut Arena) -> Flight {
+    fn launch(&mut self, _: &Plan, _: &mut Arena) -> Result<Flight, Error> {
         unreachable!("nothing is launched")
     }
 

@@ -11,6 +11,7 @@ mod deferred;
 mod fences;
 mod in_chunks;
 mod in_flight;
+mod in_slabs;
 mod on_both;
 mod out_of_memory;
 mod priorities;
@@ -20,6 +21,7 @@ mod takeover;
 mod tuned;
 mod under_random_events;
 mod while_compiling;
+mod writes_under_random_events;
 pub(crate) mod writing;
 mod writing_on_both;
 
@@ -28,9 +30,10 @@ use std::cell::Cell;
 use super::arena_pool::MOST_SPARE;
 use super::recovery::ATTEMPTS;
 use super::*;
+use crate::Code;
 use crate::batch::{Accepted, BatchId, Policy, Preset};
 use crate::device::{
-    Compiled, Counters, Cpu, DeviceLimits, Engine, Flight, Generation, Readback, Readiness,
+    Compiled, Counters, Cpu, DeviceLimits, Engine, Flight, Generation, Readback, Readiness, failed,
 };
 use crate::graph::Timing;
 use crate::kernel::Kernel;
@@ -52,7 +55,10 @@ pub(crate) struct Frail {
     engine: Engine,
     max_side_bytes: u64,
     chunks: ChunkSizes,
+    /// Why the next launch is not submitted.
     fault: Option<Error>,
+    /// Why the next launch fails in flight, with nothing computed.
+    late_fault: Option<Error>,
     /// Tensors that no launch may name.
     unusable: Vec<u32>,
     /// Bytes of a plan's slots that there is memory for.
@@ -82,6 +88,7 @@ impl Frail {
             max_side_bytes,
             chunks: ChunkSizes::WHOLE,
             fault: None,
+            late_fault: None,
             unusable: Vec::new(),
             capacity: u64::MAX,
             allowed: u64::MAX,
@@ -173,31 +180,31 @@ impl Device for Frail {
         *known = fate;
     }
 
-    fn launch(&mut self, plan: &plan::Plan, arena: &mut Arena) -> Flight {
+    fn launch(&mut self, plan: &plan::Plan, arena: &mut Arena) -> Result<Flight, Error> {
         self.launches += 1;
         let mut kernels = plan.dispatches().map(|work| &work.kernel);
         if let Some(failed) = kernels.find(|kernel| self.fate(kernel) == Some(Fate::Failed)) {
             if let Some(kernels) = &mut self.kernels {
                 kernels.retain(|(known, _)| known != failed);
             }
-            let error = broken(failed);
-            return Box::pin(std::future::ready(Err(error)));
+            return Err(broken(failed));
         }
         let words: u64 = plan.slots.iter().map(|words| u64::from(*words)).sum();
         if words * u64::from(WORD) > self.capacity {
-            let error = Error::OutOfMemory("a slot".into());
-            return Box::pin(std::future::ready(Err(error)));
+            return Err(Error::OutOfMemory("a slot".into()));
         }
         if plan.tensors().any(|tensor| self.is_unusable(tensor)) {
-            let error = Error::InvalidInput("a destroyed buffer".into());
-            return Box::pin(std::future::ready(Err(error)));
+            return Ok(failed(Error::InvalidInput("a destroyed buffer".into())));
         }
         // A device may append what it needs for this attempt, or nothing.
         if !arena.is_empty() {
             arena.push(&[u32::MAX; 64]);
         }
-        match self.fault.take() {
-            Some(fault) => Box::pin(std::future::ready(Err(fault))),
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        match self.late_fault.take() {
+            Some(fault) => Ok(failed(fault)),
             None => self.cpu.launch(plan, arena),
         }
     }
@@ -320,6 +327,16 @@ fn launch(session: &mut Session<impl Device>) -> Launch {
 fn flights(session: &mut Session<impl Device>, launch: Launch) -> Vec<Flight> {
     let own = launch.has_cpu_share.then(|| session.compute(launch.batch));
     own.into_iter().chain(launch.flights).collect()
+}
+
+/// The calls that were answered without a flight since this was asked last.
+fn told(session: &mut Session<impl Device>) -> Vec<(Ticket, Result<(), Code>)> {
+    let mut told = Vec::new();
+    while let Some(Answered { tickets, outcome }) = session.take_answered() {
+        let outcome = outcome.map_err(|error| error.code());
+        told.extend(tickets.into_iter().map(|ticket| (ticket, outcome)));
+    }
+    told
 }
 
 /// Lands a batch of one chunk.

@@ -56,7 +56,9 @@ fn a_gpu_takes_over_with_every_tensor_and_the_cpu_beside_it() {
         .expect("held");
     // Only the CPU has this value.
     let write = written(&mut session, pose, 7.0);
-    assert_eq!(answer(&mut session, write), [0.0; 0]);
+    let sent = launch(&mut session);
+    land_all(&mut session, sent);
+    assert_eq!(told(&mut session), [(write, Ok(()))]);
 
     session.welcome(gpu(), LATER);
     assert_eq!(session.due(LATER), Due::Now);
@@ -73,7 +75,7 @@ fn a_gpu_takes_over_with_every_tensor_and_the_cpu_beside_it() {
     let call = asked(&mut session, pose, None);
     let sent = launch(&mut session);
     let settled = land_all(&mut session, sent);
-    assert_eq!(result_of(&settled, write), [0.0; 0]);
+    assert_eq!(told(&mut session), [(write, Ok(()))]);
     assert_eq!(result_of(&settled, call), [8.0; 4]);
     session.bring(packed).expect("room");
     let unpacked = session
@@ -114,7 +116,7 @@ fn what_is_on_its_way_lands_first_and_nothing_follows() {
     assert_eq!(session.due(LATER), Due::Idle);
     let settled = land_all(&mut session, sent);
     assert_eq!(result_of(&settled, before), [0.0; 4]);
-    assert_eq!(result_of(&settled, write), [0.0; 0]);
+    assert_eq!(told(&mut session), [(write, Ok(()))]);
     assert_eq!(session.due(LATER), Due::Now);
     assert!(session.take_over(LATER));
     assert_eq!(answer(&mut session, after), [7.0; 4]);
@@ -133,7 +135,7 @@ fn calls_that_asked_for_the_cpu_find_what_was_written_before() {
     assert!(session.take_over(LATER));
     let sent = launch(&mut session);
     let settled = land_all(&mut session, sent);
-    assert_eq!(result_of(&settled, write), [0.0; 0]);
+    assert_eq!(told(&mut session), [(write, Ok(()))]);
     assert_eq!(result_of(&settled, call), [7.0; 4]);
     // The CPU's copy is older than what the call wrote.
     let refused = writing::read(&mut session, pose, (None, Some(Engine::Cpu)));

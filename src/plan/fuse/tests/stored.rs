@@ -43,11 +43,20 @@ fn programs(
     )
 }
 
+type RecordStored = fn(&mut Chain, &[NodeId]) -> Result<Stored, Error>;
+/// Name, shapes, record, the direct program, the one by scratch.
+type Case<'a> = (
+    &'a str,
+    &'a [&'a [u32]],
+    RecordStored,
+    Option<&'a str>,
+    &'a str,
+);
+
 #[test]
 fn results_are_written_where_they_stay() {
-    type Record = fn(&mut Chain, &[NodeId]) -> Result<Stored, Error>;
     let square: &[u32] = &[8, 8];
-    let cases: [(&str, &[&[u32]], Record, Option<&str>, &str); 8] = [
+    let cases: [Case<'_>; 8] = [
         (
             "another tensor",
             &[square, square],

@@ -55,8 +55,11 @@ struct Run {
     /// The first call that was made with this device. Of the calls before, some were in
     /// flight, and others had joined the parked ones.
     since: Ticket,
-    /// What the tensor holds, and what launched calls that read it are to find there.
-    content: f32,
+    /// What the tensor holds, unless it is lost, and what launched calls that read it are to find
+    /// there.
+    content: Option<f32>,
+    /// Whether a call was launched that writes the tensor, since the tensor was filled.
+    is_written: bool,
     found: BTreeMap<Ticket, f32>,
     peak: usize,
 }
@@ -94,8 +97,14 @@ impl Run {
         }
         for ticket in tickets.iter().filter(|_| is_well) {
             match self.pending[ticket] {
-                (WRITE, value) => self.content = value,
-                (READ, _) => drop(self.found.insert(*ticket, self.content)),
+                (WRITE, value) => {
+                    self.content = Some(value);
+                    self.is_written = true;
+                }
+                (READ, _) => {
+                    let content = self.content.expect("nothing reads a lost tensor");
+                    self.found.insert(*ticket, content);
+                }
                 _ => {}
             }
         }
@@ -161,7 +170,6 @@ impl Run {
                 for (ticket, floats) in values(&settlement) {
                     let (op, value) = self.pending.remove(&ticket).expect("settled once");
                     match op {
-                        WRITE => assert_eq!(floats, [0.0; 0]),
                         READ => assert_eq!(floats, [self.found[&ticket]; 4]),
                         _ => assert_eq!(floats, [value + 1.0; 4]),
                     }
@@ -196,11 +204,25 @@ impl Run {
         self.session
             .replace_device(Frail::new(1 << 20).compiling(), NOW);
         fill(&mut self.session, self.pose);
-        self.content = 0.0;
+        self.session.give_up_unreadable();
+        self.content = self
+            .content
+            .filter(|_| !std::mem::take(&mut self.is_written));
         self.newest = Default::default();
         let last = self.pending.keys().last();
         self.since = last.map_or(self.since, |last| Ticket(last.0 + 1));
         self.peak = loads(&self.session);
+    }
+
+    /// Takes answers without words: of calls that write, and of calls that read what is lost.
+    fn hear(&mut self) {
+        for (ticket, outcome) in told(&mut self.session) {
+            let (op, _) = self.pending.remove(&ticket).expect("answered once");
+            match outcome {
+                Ok(()) => assert_eq!(op, WRITE),
+                Err(code) => assert_eq!((op, code), (READ, Code::DeviceLost)),
+            }
+        }
     }
 
     /// Makes a face's moves until all is answered.
@@ -211,6 +233,7 @@ impl Run {
                 self.replace();
             }
             while self.launch() {}
+            self.hear();
             if !self.works.is_empty() {
                 self.compile(0, None);
             } else if !self.flying.is_empty() {
@@ -246,7 +269,8 @@ proptest! {
             works: Vec::new(),
             newest: Default::default(),
             since: Ticket(0),
-            content: 0.0,
+            content: Some(0.0),
+            is_written: false,
             found: BTreeMap::new(),
             peak,
         };
@@ -288,6 +312,7 @@ proptest! {
                 Event::Replace => run.replace(),
                 Event::Abort(_) | Event::Land(..) | Event::Compile(..) => {}
             }
+            run.hear();
             fences.put(&run.session, newest);
             fences.check(&run.session);
             run.peak = run.peak.max(loads(&run.session));

@@ -1,0 +1,163 @@
+//! Lost tensors: which tensors a failure leaves with words that nobody may read, and the calls
+//! that read them.
+//!
+//! `provenance` keeps what is lost. How calls write tensors is in `writes`.
+
+use std::sync::Arc;
+
+use super::Session;
+use super::in_flight::InFlight;
+use super::payload::{Batch, Call};
+use super::scatter::Acceptance;
+use super::writes::{Refused, writers};
+use crate::device::Device;
+use crate::error::Error;
+use crate::plan::Recipe;
+
+/// Why a tensor that calls wrote is lost with its device.
+const GONE: &str = "calls wrote it, and its device is gone; write all of it, or make it again";
+
+/// Why a tensor cannot be read that no call has written yet.
+const EMPTY: &str = "no call has written it yet; compute it, or write all of it";
+
+impl<D: Device> Session<D> {
+    /// Notes that a tensor has room for so many words, and no words yet.
+    pub(super) fn note_allocated(&mut self, tensor: u32, words: u32) {
+        self.provenances.fill(tensor, words);
+        if !self.provenances.is_lost(tensor) {
+            self.provenances.lose(tensor, &Arc::from(EMPTY));
+        }
+    }
+
+    /// Counts what calls wrote as lost with the device. A face fills the tensors again, with data
+    /// that is older, until [`Session::give_up_unreadable`].
+    pub(super) fn lose_written_tensors(&mut self) {
+        self.provenances.lose_written(&Arc::from(GONE));
+    }
+
+    /// Refuses the calls of a batch that is about to be sent which read a lost tensor, unless a
+    /// call before them in the batch writes all of it. The refused calls leave the batch, so that
+    /// none of them is computed.
+    pub(super) fn refuse_readers_of_lost(&mut self, at: usize) {
+        let batch = self.queue.flying(at);
+        let is_lost = |tensor: &u32| self.provenances.is_lost(*tensor);
+        if !self.provenances.has_lost() || !batch.payload.read.iter().any(is_lost) {
+            return;
+        }
+        let recipes = self.programs.recipes();
+        let mut healed = vec![false; self.tensors.count()];
+        let mut refused = Vec::new();
+        for (place, call) in batch.calls().iter().enumerate() {
+            let is_lost =
+                |tensor: u32| self.provenances.is_lost(tensor) && !healed[tensor as usize];
+            if let Some(tensor) = read_by(recipes, batch, call, is_lost) {
+                let error = self.provenances.error(tensor);
+                refused.push(Refused { place, error });
+            } else if call.is_live {
+                for tensor in batch.written(recipes, call) {
+                    let stored = call.work.planned.stored;
+                    healed[tensor as usize] |= self.provenances.is_whole(tensor, stored);
+                }
+            }
+        }
+        self.refuse_all(at, refused);
+        self.queue.flying_mut(at).purge();
+    }
+
+    /// Counts what a chunk writes as lost, because the chunk has failed after it was submitted,
+    /// and with that whatever was computed from it since. Calls behind that read a lost tensor
+    /// are refused: devices compute in the order of submission, so their answers are to come.
+    pub(super) fn lose_writes(&mut self, at: usize, error: &Error) {
+        let InFlight { batch, way } = &self.queue.in_flight()[at];
+        let sent = &way.chunks[way.landed];
+        if sent.acceptance == Acceptance::Failed {
+            return;
+        }
+        let mut lost: Vec<u32> = Vec::new();
+        for call in &batch.calls()[writers(batch, sent)] {
+            lost.extend(batch.written(self.programs.recipes(), call));
+        }
+        if lost.is_empty() {
+            return;
+        }
+        let why =
+            format!("a call that wrote it failed ({error}); write all of it, or make it again");
+        let from = sent.chunk.end;
+        self.lose_from(at, from, lost, &why);
+    }
+
+    /// Counts tensors as lost, and with that whatever was computed from them since, from a place
+    /// in a batch in flight on. Calls that read a lost tensor are refused.
+    pub(super) fn lose_from(&mut self, at: usize, from: usize, mut lost: Vec<u32>, why: &str) {
+        lost.sort_unstable();
+        lost.dedup();
+        let (generation, mut from) = (self.queue.in_flight()[at].way.generation, from);
+        for at in at..self.queue.in_flight().len() {
+            let refused = match self.queue.in_flight()[at].way.generation == generation {
+                true => self.spread_loss(at, from, &mut lost, why),
+                false => Vec::new(),
+            };
+            self.refuse_all(at, refused);
+            from = 0;
+        }
+        let why: Arc<str> = why.into();
+        for tensor in lost {
+            self.provenances.lose(tensor, &why);
+        }
+    }
+
+    /// Follows lost tensors through the calls of a batch in flight, from a place on: the calls
+    /// that read one are to be refused, and what they write is lost too. What is written whole
+    /// is lost no longer.
+    fn spread_loss(&self, at: usize, from: usize, lost: &mut Vec<u32>, why: &str) -> Vec<Refused> {
+        let InFlight { batch, way } = &self.queue.in_flight()[at];
+        let recipes = self.programs.recipes();
+        let end = match way.rest.is_empty() {
+            // Calls behind that go again are looked at before that.
+            true => way.sent_calls(),
+            false => batch.ahead().len(),
+        };
+        let mut refused = Vec::new();
+        for (place, call) in batch.ahead().iter().enumerate().take(end).skip(from) {
+            let is_tainted = read_by(recipes, batch, call, |tensor| {
+                lost.binary_search(&tensor).is_ok()
+            });
+            if is_tainted.is_some() {
+                let error = Error::TensorLost(why.into());
+                refused.push(Refused { place, error });
+            }
+            for tensor in batch.written(recipes, call) {
+                let stored = call.work.planned.stored;
+                let known = lost.binary_search(&tensor);
+                match (is_tainted, known) {
+                    (Some(_), Err(place)) => lost.insert(place, tensor),
+                    (None, Ok(place)) if self.provenances.is_whole(tensor, stored) => {
+                        lost.remove(place);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        refused
+    }
+}
+
+/// The first of the tensors for which `is_lost` holds that a call reads. A tensor that a call
+/// only writes may be lost.
+fn read_by(
+    recipes: &[Recipe],
+    batch: &Batch,
+    call: &Call,
+    is_lost: impl Fn(u32) -> bool,
+) -> Option<u32> {
+    let recipe = &recipes[call.work.planned.recipe.0 as usize];
+    let set = batch.payload.tensors_of(call);
+    let reads = |(place, tensor): &(usize, &u32)| {
+        let is_target = || recipe.written(set).any(|target| target == **tensor);
+        is_lost(**tensor) && (!is_target() || recipe.reads(*place))
+    };
+    set.iter()
+        .enumerate()
+        .find(reads)
+        .map(|(_, tensor)| *tensor)
+}
