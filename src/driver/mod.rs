@@ -17,6 +17,12 @@ use crate::session::{Answered, Launch, LaunchId, Remedy, Session, Settlement};
 /// Milliseconds without a batch after which memory that is kept for the next is freed.
 const IDLE_MS: f64 = 2000.0;
 
+/// Milliseconds until the model is measured once more, where the page was too busy for it.
+const AGAIN_MS: f64 = 10_000.0;
+
+/// The share of a probe's time for which the face's thread may be busy with other work.
+const BUSY_SHARE: f64 = 0.25;
+
 /// What a face asks of its driver.
 #[derive(Debug)]
 pub struct DriverConfig<D> {
@@ -67,14 +73,18 @@ enum Timed {
 enum Calibration {
     /// Nothing is to be measured.
     Over,
-    /// Measuring begins once a call was answered, so that it delays no program's first result.
-    AfterAnswer,
+    /// Measuring begins once a call was answered at this moment or later, so that it delays no
+    /// program's first result, and no busy page for long.
+    AfterAnswer { from: Millis },
     /// The next probe is sent when nothing else is in flight.
     Waits,
     /// A probe is in flight.
     Measures {
         generation: Generation,
         since: Millis,
+        /// Milliseconds since then for which the CPU computed calls; endless where the GPU was
+        /// sent some.
+        busy_ms: f64,
     },
 }
 
@@ -119,6 +129,9 @@ impl<D: Device> Driver<D> {
             self.idle_since = None;
             self.is_face_idle = false;
             self.timed = Timed::Encode(now);
+            if !launch.flights.is_empty() {
+                self.disturb_probe(f64::INFINITY);
+            }
             return Work::Launch(launch);
         }
         if let Some(answered) = self.session.take_answered() {
@@ -197,8 +210,11 @@ impl<D: Device> Driver<D> {
         let launch = LaunchId { batch, generation };
         self.session.note_landing(launch, &outcome, now);
         let settlement = self.session.settle(batch, generation, outcome)?;
-        if settlement.outcome.is_ok() && matches!(self.calibration, Calibration::AfterAnswer) {
-            self.calibrate();
+        match self.calibration {
+            Calibration::AfterAnswer { from } if from <= now && settlement.outcome.is_ok() => {
+                self.calibrate();
+            }
+            _ => {}
         }
         Some(settlement)
     }
@@ -208,23 +224,31 @@ impl<D: Device> Driver<D> {
         self.session.compiled(generation, compiled, now);
     }
 
-    /// Takes the outcome of a probe. A probe that failed, or was in flight together with a
-    /// batch, tells nothing.
-    pub fn note_probe(&mut self, outcome: &Result<Readback, Error>, now: Millis) {
-        let Calibration::Measures { generation, since } = self.calibration else {
+    /// Takes the outcome of a probe, and for how many milliseconds of the probe's time the face's
+    /// thread had no look at it. A probe tells nothing if it failed, if the GPU was sent a batch
+    /// meanwhile, or if the thread was busy with other work for much of the time.
+    pub fn note_probe(&mut self, outcome: &Result<Readback, Error>, late_ms: f64, now: Millis) {
+        self.disturb_probe(late_ms);
+        let Calibration::Measures {
+            generation,
+            since,
+            busy_ms,
+        } = self.calibration
+        else {
             return;
         };
         self.calibration = Calibration::Waits;
         if matches!(outcome, Err(Error::DeviceLost(_))) {
             self.session.lose(generation);
         }
-        let is_well = outcome.is_ok() && self.session.in_flight() == 0;
         let took = now.0 - since.0;
+        let is_well = outcome.is_ok() && busy_ms <= took * BUSY_SHARE;
         self.session
             .note_probe(if is_well { took } else { f64::INFINITY });
     }
 
-    /// Measures the cost model while nothing is in flight; [`Work::EndCalibration`] follows.
+    /// Measures the cost model while nothing is in flight, and once more some time later where
+    /// the page is too busy; [`Work::EndCalibration`] follows when the model is known.
     pub fn calibrate(&mut self) {
         self.session.calibrate();
         self.calibration = Calibration::Waits;
@@ -232,7 +256,7 @@ impl<D: Device> Driver<D> {
 
     /// Measures the cost model as soon as a call was answered.
     pub fn calibrate_after_answer(&mut self) {
-        self.calibration = Calibration::AfterAnswer;
+        self.calibration = Calibration::AfterAnswer { from: Millis(0.0) };
     }
 
     /// Notes that the device of this generation is lost.
@@ -312,7 +336,18 @@ impl<D: Device> Driver<D> {
         match std::mem::replace(&mut self.timed, Timed::Nothing) {
             Timed::Nothing => {}
             Timed::Encode(since) => self.session.note_encode(now.0 - since.0),
-            Timed::Compute(batch, since) => self.session.note_compute(batch, now.0 - since.0),
+            Timed::Compute(batch, since) => {
+                let took = now.0 - since.0;
+                self.session.note_compute(batch, took);
+                self.disturb_probe(took);
+            }
+        }
+    }
+
+    /// Notes for how long other work held up a probe, if one is in flight.
+    fn disturb_probe(&mut self, ms: f64) {
+        if let Calibration::Measures { busy_ms, .. } = &mut self.calibration {
+            *busy_ms += ms;
         }
     }
 
@@ -326,7 +361,7 @@ impl<D: Device> Driver<D> {
                 Calibration::Waits if !is_face_idle => until = Some(now),
                 Calibration::Waits => return self.probe(now),
                 Calibration::Measures { .. } => {}
-                Calibration::Over | Calibration::AfterAnswer => {
+                Calibration::Over | Calibration::AfterAnswer { .. } => {
                     until = self.trims_at(now);
                     if is_face_idle && until.is_some_and(|moment| moment <= now) {
                         self.session.trim();
@@ -354,12 +389,19 @@ impl<D: Device> Driver<D> {
     fn probe(&mut self, now: Millis) -> Work {
         let generation = self.session.generation();
         let Some(flight) = self.session.next_probe() else {
-            self.calibration = Calibration::Over;
-            return Work::EndCalibration;
+            let is_known = !matches!(self.session.model(), Some((_, false)));
+            if is_known || self.session.is_lost() {
+                self.calibration = Calibration::Over;
+                return Work::EndCalibration;
+            }
+            let from = Millis(now.0 + AGAIN_MS);
+            self.calibration = Calibration::AfterAnswer { from };
+            return self.idle_work(now);
         };
         self.calibration = Calibration::Measures {
             generation,
             since: now,
+            busy_ms: 0.0,
         };
         Work::Probe { generation, flight }
     }
@@ -374,6 +416,7 @@ impl<D: Device> Driver<D> {
         if let Calibration::Measures {
             generation,
             since: probed,
+            ..
         } = self.calibration
             && !self.is_gone(generation)
         {

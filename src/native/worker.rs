@@ -187,7 +187,7 @@ impl Worker<'_> {
                 });
                 if let Some(outcome) = probed {
                     let now = shared.clock.now();
-                    shared.lock().driver.note_probe(&outcome, now);
+                    shared.lock().driver.note_probe(&outcome, 0.0, now);
                 }
             }
             _ => unreachable!("work that is done with the lock"),

@@ -1,11 +1,14 @@
 //! Calibration: measures a [`Model`] by probes that are computed on each device. The face
 //! runs and times the probes while it is idle.
 //!
-//! A probe is best measured a few times; its shortest time counts. All probes together
-//! take 20 to 50 ms, most of it waiting for the GPU.
+//! A probe is measured a few times; its shortest time counts. All probes together take 20 to
+//! 50 ms, most of it waiting for the GPU. Where a page is too busy for that, no model comes of
+//! them, and whether they are measured again later is not decided here.
 
 use super::Session;
-use super::cost_model::{CPU, CPU_CALL, DOWN, FLUSH, GPU, GPU_CALL, GPU_PRODUCT, Model, UP};
+use super::cost_model::{
+    CPU, CPU_CALL, DOWN, FARTHEST, FLUSH, GPU, GPU_CALL, GPU_PRODUCT, Model, UP,
+};
 use crate::device::{Device, Engine, Flight, failed};
 use crate::graph::BinaryFn;
 use crate::graph::chain::{Chain, Home};
@@ -20,11 +23,15 @@ pub(super) struct Calibration {
     recipes: [Recipe; 6],
     values: Box<[u32]>,
     arena: Arena,
-    /// How many probes were measured, round after round. A probe that is computed for the
-    /// first time is compiled, and browsers compile it better while others run.
-    measured: usize,
+    /// The place in [`PROBES`] of the one that was launched last.
+    at: usize,
+    /// How often each probe was measured. A probe that is computed for the first time is
+    /// compiled, and browsers compile it better while others run.
+    counts: [usize; PROBES.len()],
     /// The shortest time of each probe, in milliseconds.
     best: [f64; PROBES.len()],
+    /// How many probes told nothing.
+    misses: usize,
 }
 
 /// A probe: calls of one structure on one device.
@@ -58,7 +65,16 @@ const SMALL: u32 = 96;
 /// How often each probe is measured, and how often the CPU computes it each time: a probe
 /// takes less than a browser's clock can tell.
 const ROUNDS: usize = 4;
-const AT_ONCE: u32 = 4;
+const AT_ONCE: u32 = 16;
+
+/// How many probes may tell nothing before the page counts as too busy.
+const MISSES: usize = 44;
+
+/// The empty probe does less than every other one of the GPU. Where it took more than so many
+/// times as long and these milliseconds, all times are chance: on a busy machine a thread may
+/// wait so long for its turn.
+const TIMES: f64 = 2.0;
+const CHANCE_MS: f64 = 4.0;
 
 const PROBES: [Probe; 11] = [
     gpu(LERP, 1, 4),
@@ -66,10 +82,10 @@ const PROBES: [Probe; 11] = [
     gpu(LERP, 1, MOVED),
     gpu(GRADIENTS, 1, STATES),
     gpu(LARGE_PRODUCT, 1, 1),
-    cpu(LERP, 2000, 4),
+    cpu(LERP, 500, 4),
     cpu(TERMS, 1, MOVED),
     cpu(LERP, 1, MOVED),
-    cpu(SLERP, 1, 8192),
+    cpu(SLERP, 1, 2048),
     cpu(GRADIENTS, 1, STATES),
     cpu(SMALL_PRODUCT, 1, 1),
 ];
@@ -106,21 +122,23 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Launches the next probe; `None` when the model is known, or the device lost.
-    /// Nothing else should be in flight meanwhile.
+    /// Launches the next probe; `None` when nothing more is measured: the model is known, no
+    /// sound one came of the probes, or the device is lost. Nothing else should be in flight
+    /// meanwhile.
     pub fn next_probe(&mut self) -> Option<Flight> {
         let calibration = self.calibration.as_mut()?;
         if self.life.is_lost() {
             self.calibration = None;
             return None;
         }
-        let probe = PROBES[calibration.measured % PROBES.len()];
-        if calibration.measured == ROUNDS * PROBES.len() {
+        let Some(probe) = calibration.next() else {
             let model = calibration.model();
             self.calibration = None;
-            self.set_model(model);
+            if let Some(model) = model {
+                self.set_model(model);
+            }
             return None;
-        }
+        };
         Some(match probe.engine {
             Engine::Gpu => calibration.run(probe, self.devices.primary_mut()),
             Engine::Cpu => {
@@ -135,7 +153,7 @@ impl<D: Device> Session<D> {
     }
 
     /// Notes how long a probe took, from before [`Session::next_probe`] on. A probe that
-    /// failed takes for ever.
+    /// failed, or was held up, takes for ever; it is launched once more.
     pub fn note_probe(&mut self, ms: f64) {
         if let Some(calibration) = &mut self.calibration {
             calibration.note(ms);
@@ -161,8 +179,10 @@ impl Default for Calibration {
             ],
             values: values(),
             arena: Arena::default(),
-            measured: 0,
+            at: 0,
+            counts: [0; PROBES.len()],
             best: [f64::INFINITY; PROBES.len()],
+            misses: 0,
         }
     }
 }
@@ -200,25 +220,39 @@ impl Calibration {
         launched.unwrap_or_else(failed)
     }
 
-    fn note(&mut self, ms: f64) {
-        let best = &mut self.best[self.measured % PROBES.len()];
-        *best = best.min(ms);
-        self.measured += 1;
+    /// The probe that was measured least often, if one is to be measured more often.
+    fn next(&mut self) -> Option<Probe> {
+        let (count, at) = self.counts.into_iter().zip(0..).min()?;
+        self.at = at;
+        (count < ROUNDS && self.misses < MISSES).then_some(PROBES[at])
     }
 
-    /// The model that the times come to. Each number stays within what a device can be,
-    /// whatever the clock says.
-    fn model(&self) -> Model {
-        let [idle, many, lerp, gradients, product, cpu @ ..] = self.best;
+    fn note(&mut self, ms: f64) {
+        // A time of nothing is one of a clock that is coarse, or was set back.
+        if !ms.is_finite() || ms <= 0.0 {
+            self.misses += 1;
+            return;
+        }
+        self.best[self.at] = self.best[self.at].min(ms);
+        self.counts[self.at] += 1;
+    }
+
+    /// The model that the times come to, if they come to one. Each number stays within what a
+    /// device can be, whatever the clock says; [`Model::is_sound`] refuses some that do not.
+    fn model(&self) -> Option<Model> {
+        let [empty, many, lerp, gradients, product, cpu @ ..] = self.best;
+        // A probe that does more cannot take less.
+        let gpu = [many, lerp, gradients, product];
+        let idle = gpu.into_iter().fold(empty, f64::min);
+        if self.misses == MISSES || empty > idle * TIMES + CHANCE_MS {
+            return None;
+        }
         let usual = Model::default();
         let mut model = usual;
         let mut set = |fact: usize, ms: f64, count: f64| {
             let measured = ms / count * if fact == FLUSH { 1.0 } else { 1e6 };
             let (least, most) = (usual.0[fact] / FARTHEST, usual.0[fact] * FARTHEST);
-            // The time is not finite where a probe never came back.
-            if measured.is_finite() {
-                model.0[fact] = measured.clamp(least, most);
-            }
+            model.0[fact] = measured.clamp(least, most);
             model.0[fact] / 1e6
         };
         set(FLUSH, idle, 1.0);
@@ -237,11 +271,11 @@ impl Calibration {
             f64::from(LARGE).powi(3),
         );
         let times = cpu.map(|ms| ms / f64::from(AT_ONCE));
-        set(CPU_CALL, times[0], 2000.0);
+        set(CPU_CALL, times[0], 500.0);
         let counts = [
             (Kind::Term, f64::from(MOVED * 4)),
             (Kind::Blend, f64::from(MOVED)),
-            (Kind::Turn, 8192.0),
+            (Kind::Turn, 2048.0),
             (Kind::Layer, f64::from(STATES * 16)),
             (Kind::Product, f64::from(SMALL).powi(3)),
         ];
@@ -254,12 +288,9 @@ impl Calibration {
         for fact in GPU..=GPU_PRODUCT {
             model.0[fact] = usual.0[fact] * slower;
         }
-        model
+        Some(model)
     }
 }
-
-/// How many times a number may be larger or smaller than the usual one.
-const FARTHEST: f64 = 50.0;
 
 const FLOAT: Format = Format {
     dtype: DType::F32,
@@ -331,3 +362,7 @@ fn terms() -> Recipe {
     made.expect("the shapes suit the op");
     Recipe::fuse(&chain, &[])
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+#[path = "tests/calibration.rs"]
+mod tests;

@@ -17,9 +17,17 @@ pub(super) const HOLD: u32 = 60;
 const TRIAL: u32 = 8;
 const TRIALS: u32 = 2;
 
-/// The second route is to the device that the first one left out, unless that device is
-/// foreseen to take more than so many times as long.
+/// Routes of a structure after which two of them are on trial again: a page that was busy at
+/// first may be so no more, and a wrong model is never corrected by a device that is left out.
+const AGAIN: u32 = 32;
+
+/// The second route of a trial is to the device that the first one left out, unless that device
+/// is foreseen to take more than so many times as long.
 const NEAR: f64 = 2.0;
+
+/// The same for later trials while the model is the usual one, which knows nothing of this
+/// machine.
+const NEAR_UNMEASURED: f64 = 4.0;
 
 /// A group so many times larger or smaller than the one that its structure's route was
 /// chosen for is routed anew.
@@ -88,7 +96,7 @@ struct Known {
     /// What a row of the structure takes, once asked for.
     row: Option<RowWork>,
     held: Held,
-    /// How many routes were chosen for the structure, as far as they are counted.
+    /// How many routes were chosen for the structure.
     routes: u32,
     cpu: Drift,
     gpu: Drift,
@@ -100,6 +108,15 @@ pub(super) struct RowWork {
     pub(super) effort: Effort,
     /// Dispatches of a call, whatever its rows.
     pub(super) dispatches: f64,
+}
+
+/// The second route of a trial.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    /// The device of the route before.
+    tried: Engine,
+    /// How many times as long the other device may be foreseen to take.
+    near: f64,
 }
 
 /// A route that was chosen.
@@ -195,18 +212,22 @@ impl Router {
     /// is paid for once, and a group that joins it pays for its own work alone.
     pub(super) fn choose(&mut self, groups: &mut [Group]) {
         let share = self.flush_ms() / groups.len() as f64;
+        let near = match self.is_calibrated {
+            true => NEAR,
+            false => NEAR_UNMEASURED,
+        };
         let (mut is_due, mut busy, mut free) = (false, 0.0, 0.0);
         let mut is_free = vec![false; groups.len()];
         for (group, is_free) in groups.iter_mut().zip(&mut is_free) {
             group.cpu = self.model.cpu_ms(&group.sum);
             group.gpu = self.model.gpu_ms(&group.sum);
             let known = self.known(group.recipe);
-            let (held, tried) = (known.held.of(group.cpu), known.tried());
+            let (held, trial) = (known.held.of(group.cpu), known.trial(near));
             group.cpu *= known.cpu.factor;
             group.gpu *= known.gpu.factor;
             let route = match group.fixed {
                 Some(engine) => Some(engine),
-                None if group.is_ready => held.or_else(|| self.left_out(group, tried?, share)),
+                None if group.is_ready => held.or_else(|| self.left_out(group, trial?, share)),
                 None if busy + group.cpu <= BRIDGE_MS => Some(Engine::Cpu),
                 None => Some(Engine::Gpu),
             };
@@ -231,14 +252,15 @@ impl Router {
         }
     }
 
-    /// The device that a structure's first route left out, unless its group is foreseen to
+    /// The device that the first route of a trial left out, unless its group is foreseen to
     /// take far longer there. `share` is what each group pays of the GPU's flush if all go;
     /// a group that is sent there by itself may have to pay for all of the flush.
-    fn left_out(&self, group: &Group, tried: Engine, share: f64) -> Option<Engine> {
+    fn left_out(&self, group: &Group, trial: Trial, share: f64) -> Option<Engine> {
         let cpu = group.cpu + (group.cpu - self.patience_ms).max(0.0);
+        let Trial { tried, near } = trial;
         match tried {
-            Engine::Gpu if cpu <= (group.gpu + share) * NEAR => Some(Engine::Cpu),
-            Engine::Cpu if group.gpu + self.flush_ms() <= cpu * NEAR => Some(Engine::Gpu),
+            Engine::Gpu if cpu <= (group.gpu + share) * near => Some(Engine::Cpu),
+            Engine::Cpu if group.gpu + self.flush_ms() <= cpu * near => Some(Engine::Gpu),
             Engine::Gpu | Engine::Cpu => None,
         }
     }
@@ -265,8 +287,8 @@ impl Router {
             match held.of(size) {
                 Some(_) => held.left -= 1,
                 None => {
-                    let is_trial = *routes < TRIALS;
-                    *routes += u32::from(is_trial);
+                    let is_trial = *routes % AGAIN < TRIALS;
+                    *routes += 1;
                     is_new = true;
                     match group.engine {
                         Engine::Cpu => gpu.fade(),
@@ -323,9 +345,13 @@ impl Router {
 }
 
 impl Known {
-    /// The device of the first route, when the second route is due.
-    fn tried(&self) -> Option<Engine> {
-        (self.routes == 1).then_some(self.held.engine)
+    /// The second route of a trial, when it is due. `later` is [`Trial::near`] of later trials
+    /// than the first.
+    fn trial(&self, later: f64) -> Option<Trial> {
+        (self.routes % AGAIN == 1).then_some(Trial {
+            tried: self.held.engine,
+            near: if self.routes == 1 { NEAR } else { later },
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::batch::{Policy, Preset};
+use crate::device::Flight;
 use crate::session::tests::ask_of;
 
 /// The driver's `Work`, without futures and devices.
@@ -28,6 +29,7 @@ struct Story {
     pace: Pace,
     driver: Driver<Frail>,
     launches: Vec<Launch>,
+    probes: Vec<Flight>,
 }
 
 impl Story {
@@ -37,6 +39,7 @@ impl Story {
             pace,
             driver: driver(gpu, batch, Some(crate::Model::default())),
             launches: Vec::new(),
+            probes: Vec::new(),
         }
     }
 
@@ -71,7 +74,10 @@ impl Story {
                 assert_eq!(pauses.len(), 1);
                 Look
             }
-            Work::Probe { .. } => Next::Probe,
+            Work::Probe { flight, .. } => {
+                self.probes.push(flight);
+                Next::Probe
+            }
             Work::EndCalibration => EndCalibration,
             Work::Trim => Trim,
             Work::Sleep { until } => Sleep(until.map(|until| until.0)),
@@ -103,6 +109,40 @@ impl Story {
         self.driver.session.flush();
         assert_eq!(self.next(now), Next::Launch(1));
         self.land(now);
+    }
+
+    /// Makes a call that the CPU takes so long for.
+    fn compute(&mut self, now: f64, ms: f64) {
+        let session = &mut self.driver.session;
+        ask_of(session, (1.0, 4), None, Some(Engine::Cpu)).expect("taken");
+        session.flush();
+        assert_eq!(self.next(now), Next::Launch(0));
+        let launch = self.launches.last_mut().expect("it was sent");
+        assert!(launch.has_cpu_share);
+        self.driver.compute(launch, Millis(now));
+        self.next(now + ms);
+        self.land(now + ms);
+    }
+
+    /// Runs probes while the driver sends some, each for two milliseconds of which the face did
+    /// not look for so many; how many there were, and what the driver said at the end.
+    fn measure(&mut self, now: &mut f64, late_ms: f64) -> (usize, Next) {
+        for probes in 0.. {
+            self.wake(*now);
+            let next = self.next(*now);
+            if next != Next::Probe {
+                return (probes, next);
+            }
+            *now += 2.0;
+            let outcome = pollster::block_on(self.probes.remove(0));
+            self.driver.note_probe(&outcome, late_ms, Millis(*now));
+        }
+        unreachable!("there is an end to probes")
+    }
+
+    fn is_calibrated(&self) -> bool {
+        let model = self.driver.session.model();
+        model.expect("there is one").1
     }
 
     fn lose(&mut self) {
@@ -299,7 +339,7 @@ fn probes_wait_for_batches_and_for_the_face() {
     story.wake(3.0 + STALL_MS);
     story
         .driver
-        .note_probe(&Err(lost()), Millis(5.0 + STALL_MS));
+        .note_probe(&Err(lost()), 0.0, Millis(5.0 + STALL_MS));
     assert_eq!(story.next(5.0 + STALL_MS), Replace(PAUSES.len()));
     story.wake(5.0 + STALL_MS);
     assert_eq!(story.next(5.0 + STALL_MS), EndCalibration);
@@ -319,6 +359,76 @@ fn the_model_is_measured_once_a_call_was_answered() {
     assert_eq!(story.next(1.0), Sleep(Some(1.0)));
     story.wake(1.0);
     assert_eq!(story.next(1.0), Next::Probe);
+}
+
+#[test]
+fn a_probe_that_tells_nothing_is_sent_once_more() {
+    type Case = (&'static str, fn(&mut Story), usize);
+    let lands: [Case; 6] = [
+        ("alone", |story| probed(story, 0.0), 43),
+        ("soon enough", |story| probed(story, 0.5), 43),
+        ("noticed late", |story| probed(story, 1.0), 44),
+        (
+            "with a batch of the GPU that came and went meanwhile",
+            |story| {
+                story.answer(1.0);
+                probed(story, 0.0);
+            },
+            44,
+        ),
+        (
+            "while the CPU computed for a moment",
+            |story| {
+                story.compute(1.0, 0.25);
+                probed(story, 0.25);
+            },
+            43,
+        ),
+        (
+            "while the CPU computed",
+            |story| {
+                story.compute(1.0, 0.75);
+                probed(story, 0.0);
+            },
+            44,
+        ),
+    ];
+    for (name, land, left) in lands {
+        let mut story = Story::paged();
+        story.driver.calibrate();
+        story.wake(0.0);
+        assert_eq!(story.next(0.0), Next::Probe);
+        land(&mut story);
+        let found = story.measure(&mut 3.0, 0.0);
+        assert_eq!(found, (left, EndCalibration), "{name}");
+        assert!(story.is_calibrated());
+    }
+}
+
+/// The first probe has landed after two milliseconds.
+fn probed(story: &mut Story, late_ms: f64) {
+    let outcome = pollster::block_on(story.probes.remove(0));
+    story.driver.note_probe(&outcome, late_ms, Millis(2.0));
+}
+
+#[test]
+fn a_page_that_is_too_busy_is_measured_later() {
+    let mut story = Story::paged();
+    story.driver.calibrate();
+    let mut now = 0.0;
+    for _ in 0..3 {
+        let (probes, end) = story.measure(&mut now, 2.0);
+        assert!(probes > 0 && matches!(end, Sleep(_)), "{probes}, {end:?}");
+        assert!(!story.is_calibrated());
+        // Answers that come soon change nothing, nor does time alone.
+        story.answer(now + AGAIN_MS - 1.0);
+        assert_eq!(story.measure(&mut now, 0.0).0, 0);
+        now += AGAIN_MS;
+        assert_eq!(story.measure(&mut now, 0.0).0, 0);
+        story.answer(now);
+    }
+    assert_eq!(story.measure(&mut now, 0.0), (44, EndCalibration));
+    assert!(story.is_calibrated());
 }
 
 #[test]

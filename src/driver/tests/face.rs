@@ -172,6 +172,11 @@ impl Face {
         }
     }
 
+    /// Whether a model that could not be measured is measured again after some later answer.
+    pub(super) fn rests(&self) -> bool {
+        matches!(self.driver.calibration, Calibration::AfterAnswer { .. })
+    }
+
     pub(super) fn lose(&mut self) {
         // Only a GPU is ever lost.
         if self.driver.session.info().engine == Engine::Gpu {
@@ -402,7 +407,7 @@ impl Face {
             _ if probe.hangs || fate == Fate::Lost => Err(lost()),
             _ => pollster::block_on(probe.flight),
         };
-        self.driver.note_probe(&outcome, self.now);
+        self.driver.note_probe(&outcome, 0.0, self.now);
         self.run();
     }
 

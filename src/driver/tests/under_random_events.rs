@@ -134,7 +134,7 @@ fn is_settled(face: &Face) -> bool {
     let session = &face.driver.session;
     face.pending.is_empty()
         && face.warming.is_empty()
-        && face.calibrating == 0
+        && (face.calibrating == 0 || face.rests())
         && session.in_flight() == 0
         && session.info().engine == Engine::Gpu
         && !session.is_lost()

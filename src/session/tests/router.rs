@@ -294,6 +294,60 @@ fn a_device_that_is_not_far_off_is_tried_too() {
 }
 
 #[test]
+fn a_device_that_is_left_out_is_tried_again_from_time_to_time() {
+    // The model has the GPU take 4.2 ms, and the first trial finds a page that is busy with
+    // something else: the model is wrong, and nobody would ever know.
+    let mut router = router(4.0, f64::INFINITY);
+    router.is_calibrated = true;
+    let mut groups = [group(0, work(3.0, 0.2))];
+    let between = TRIALS * TRIAL + (AGAIN - TRIALS) * HOLD;
+    let engines: Vec<Engine> = (0..2 * between)
+        .map(|flush| {
+            router.choose(&mut groups);
+            router.keep(&groups);
+            match groups[0].engine {
+                Engine::Cpu => router.note_cpu(&groups, 3.0),
+                Engine::Gpu if flush < between => router.note_gpu(&groups, 12.0),
+                Engine::Gpu => router.note_gpu(&groups, 0.5),
+            }
+            groups[0].engine
+        })
+        .collect();
+    let on_gpu = |flushes: &[Engine]| flushes.iter().filter(|on| **on == Engine::Gpu).count();
+    let (before, after) = engines.split_at(between as usize);
+    assert_eq!(on_gpu(before), TRIAL as usize, "one flush in two hundred");
+    assert_eq!(on_gpu(after), after.len() - TRIAL as usize);
+}
+
+#[test]
+fn the_usual_model_is_believed_less_than_a_measured_one() {
+    let between = TRIALS * TRIAL + (AGAIN - TRIALS) * HOLD;
+    for (is_calibrated, (cpu, gpu), tried) in [
+        (false, (0.4, 0.0), true),
+        (true, (0.4, 0.0), false),
+        (false, (0.2, 0.0), false),
+        (false, (4.0, 0.3), true),
+        (true, (4.0, 0.3), false),
+    ] {
+        let mut router = router(1.0, f64::INFINITY);
+        router.is_calibrated = is_calibrated;
+        let mut others = Vec::new();
+        let first = routes(&mut router, &[(cpu, gpu)])[0];
+        for flush in 1..between + TRIALS * TRIAL {
+            if routes(&mut router, &[(cpu, gpu)])[0] != first {
+                others.push(flush);
+            }
+        }
+        let again = between + TRIAL..between + 2 * TRIAL;
+        let expected: Vec<u32> = again.filter(|_| tried).collect();
+        assert_eq!(
+            others, expected,
+            "{cpu} or {gpu}, calibrated: {is_calibrated}"
+        );
+    }
+}
+
+#[test]
 fn a_stored_model_is_looked_at() {
     assert!(Model::default().is_sound());
     for wrong in [f64::NAN, -1.0, f64::INFINITY] {
@@ -301,6 +355,15 @@ fn a_stored_model_is_looked_at() {
         model.0[3] = wrong;
         assert!(!model.is_sound(), "{wrong}");
     }
+    // A flush that took as long as can be measured was one of a busy page.
+    let mut model = Model::default();
+    model.0[0] *= 50.0;
+    assert!(!model.is_sound());
+    // A GPU in software computes slowly.
+    let mut model = Model::default();
+    *model.0.last_mut().expect("there are numbers") *= 50.0;
+    model.0[9] *= 50.0;
+    assert!(model.is_sound());
 }
 
 fn works() -> impl Strategy<Value = Vec<(f64, f64)>> {
