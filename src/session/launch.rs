@@ -251,6 +251,8 @@ impl<D: Device> Session<D> {
                 Err(error) => {
                     // The chunks behind wait, because this one may go again before them.
                     self.note_shortage(at, &error);
+                    let way = &mut self.queue.in_flight_mut()[at].way;
+                    way.found_loss = matches!(error, Error::DeviceLost(_));
                     flights.push(failed(error));
                     break;
                 }
