@@ -215,7 +215,10 @@ export interface CoreFacts extends BatchFacts {
 /** Where a tensor lies on `gpu.device`, for the page's own use. */
 export interface TensorBuffer {
   readonly buffer: GPUBuffer;
-  /** Bytes from the buffer's beginning. */
+  /**
+   * Bytes from the buffer's beginning. Of a tensor in a buffer of ours a multiple of 256,
+   * and the same for its whole life.
+   */
   readonly offset: number;
   /** Bytes. */
   readonly size: number;
