@@ -72,7 +72,7 @@ test("compute: the result is on the device, and only there", async () => {
   assert.deepEqual(floatsOf(core, 1), f32(2, 3));
   assert.deepEqual(result.gpuBuffer(), {
     buffer: "buffer 1",
-    offset: 0,
+    offset: 256,
     size: 8,
   });
   assert.deepEqual(core.counts.fills, 0);
@@ -467,4 +467,20 @@ test("what the core answers inside of submit is computed too", async () => {
   assert.equal(await s.scale(3).computeInto(s), undefined);
   const computed = await s.add(1).compute();
   assert.deepEqual(await computed.read(), f32(4, 7));
+});
+
+test("a computed tensor shares no buffer with its operands, which would take a copy", async () => {
+  const session = await manual();
+  const { gpu, core } = session;
+  const x = gpu.tensor(f32(1, 2));
+  const y = gpu.tensor(f32(3, 4));
+  x.gpuBuffer();
+  y.gpuBuffer();
+  const [sum] = await sent(session, x.add(y).compute());
+  const [last] = [...core.asked.values()].slice(-1);
+  assert.deepEqual(last, { words: 2, apart: u32(1, 2) });
+  assert.deepEqual(core.asked.get(1), { words: 2, apart: undefined });
+  const [read] = await sent(session, sum.read());
+  assert.deepEqual([...read], [4, 6]);
+  await gpu.dispose();
 });

@@ -70,6 +70,8 @@ class Core extends Batches {
     this.device = fake.device ?? { engine: "cpu" };
     /** How each tensor was to be kept, as a number of the wire. */
     this.homes = new Map();
+    // What each tensor was held with.
+    this.asked = new Map();
     this.lastTensor = 0;
     this.explained = undefined;
     this.nextTicket = 1;
@@ -164,10 +166,11 @@ class Core extends Batches {
     return 0;
   }
 
-  hold() {
+  hold(words, apart) {
     if (this.fails("hold")) return -1;
     this.lastTensor += 1;
     this.tensors.set(this.lastTensor, undefined);
+    this.asked.set(this.lastTensor, { words, apart });
     return this.lastTensor;
   }
 
@@ -212,6 +215,7 @@ class Core extends Batches {
     this.fail("release");
     if (this.growsOnRelease) memory.grow(1);
     this.counts.releases += 1;
+    this.asked.delete(tensor);
     this.homes.delete(tensor);
     if (!this.tensors.delete(tensor)) throw new Error(`no tensor ${tensor}`);
   }
@@ -230,6 +234,11 @@ class Core extends Batches {
 
   locate(tensor) {
     return `buffer ${tensor}`;
+  }
+
+  offset(tensor) {
+    const { words } = this.asked.get(tensor);
+    return words < 16_384 ? 256 * tensor : 0;
   }
 
   /** Loses the device, and finds another one when `restore` is called. */

@@ -328,10 +328,12 @@ test("gpuBuffer: makes short data resident, and follows the core", async () => {
   const a = gpu.tensor(f32(1));
   assert.deepEqual(a.gpuBuffer(), {
     buffer: "buffer 1",
-    offset: 0,
+    offset: 256,
     size: 4,
   });
   assert.equal(core.counts.fills, 1);
+  const halves = gpu.tensor(f32(1), [1], { dtype: "f16" });
+  assert.equal(halves.gpuBuffer().offset, 0, "packed tensors lie alone");
   core.locate = () => undefined;
   assert.equal(a.gpuBuffer(), undefined);
   a.read();

@@ -47,8 +47,8 @@ pub struct Stats {
     pub tensors: TensorBytes,
 }
 
-/// Bytes of the tensors that lie on the device, by how the device keeps their elements. A
-/// CPU keeps floats whatever they were packed as.
+/// Bytes of the tensors that lie on the device, by how the device keeps their elements; small
+/// tensors share memory, which counts whole. A CPU keeps floats whatever they were packed as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TensorBytes {
     /// 32-bit floats, and indexes.

@@ -380,3 +380,70 @@ test("after a loss the buffer is gone, and a new one is read", () =>
     assert.match(report.codes[1], /^device-lost: .*GPUBuffer/);
     assert.match(report.codes[2], /^invalid-input/);
   }));
+
+test("small tensors share a buffer, and calls on all of them one dispatch", () =>
+  onPage(async (page) => {
+    const { shown, dispatches, wrong, kept } = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      const count = 300;
+      const dataOf = (i) =>
+        Float32Array.from({ length: 64 }, (_, j) => 1000 * i + j);
+      const states = Array.from({ length: count }, (_, i) =>
+        gpu.tensor(dataOf(i)),
+      );
+      const step = () =>
+        Promise.all(states.map((s) => s.scale(2).add(1).computeInto(s)));
+      const places = () => states.map((s) => s.gpuBuffer());
+      const before = places();
+      await settle(gpu, step()); // Kernels are compiled.
+      const known = gpu.stats().dispatches;
+      await settle(gpu, step());
+      const dispatches = gpu.stats().dispatches - known;
+      // What a pass of the page's own finds there.
+      const { COPY_DST, MAP_READ } = GPUBufferUsage;
+      const copy = gpu.device.createBuffer({
+        size: 256 * count,
+        usage: COPY_DST | MAP_READ,
+      });
+      const encoder = gpu.device.createCommandEncoder();
+      before.forEach(({ buffer, offset, size }, i) => {
+        encoder.copyBufferToBuffer(buffer, offset, copy, 256 * i, size);
+      });
+      gpu.device.queue.submit([encoder.finish()]);
+      await copy.mapAsync(GPUMapMode.READ);
+      const found = new Float32Array(copy.getMappedRange());
+      const reading = Promise.all(states.map((s) => s.read()));
+      const read = await settle(gpu, reading);
+      let wrong = 0;
+      for (let i = 0; i < count; i++) {
+        dataOf(i).forEach((x, j) => {
+          const right = 4 * x + 3;
+          wrong += Number(found[64 * i + j] !== right || read[i][j] !== right);
+        });
+      }
+      const others = Array.from({ length: 3 }, (_, i) => gpu.tensor(dataOf(i)));
+      const offsets = () => others.map((x) => x.gpuBuffer().offset).join();
+      const kept = [offsets()];
+      const restored = new Promise((resolve) => gpu.on("restored", resolve));
+      gpu.device.destroy();
+      await restored;
+      kept.push(offsets());
+      const [sum] = await settle(gpu, others[2].sum().read());
+      return {
+        shown: [
+          new Set(before.map(({ buffer }) => buffer)).size,
+          new Set(before.map(({ offset }) => offset)).size,
+          before.every(
+            ({ offset, size }) => offset % 256 === 0 && size === 256,
+          ),
+        ],
+        dispatches,
+        wrong,
+        kept: [kept[0] === kept[1], sum],
+      };
+    });
+    assert.deepEqual(shown, [1, 300, true]);
+    assert.equal(dispatches, 1);
+    assert.equal(wrong, 0);
+    assert.deepEqual(kept, [true, 64 * 2000 + (63 * 64) / 2]);
+  }));

@@ -71,8 +71,12 @@ export interface Core {
    * when it was given up as often. Calls that were made before are still answered.
    */
   forget(structures: Uint32Array): void;
-  /** A number for a tensor, which lies on no device until {@link fill} or {@link allocate}. */
-  hold(): number;
+  /**
+   * A number for a tensor, which lies on no device until {@link fill} or {@link allocate}:
+   * in a buffer of its own, or, where it is one of this many words and they are few, in one
+   * that it shares with others, but with none of the tensors in `apart`.
+   */
+  hold(words?: number, apart?: Uint32Array): number;
   /**
    * Uploads a tensor's data at once, packed as its home says; with `AS_GIVEN` the data
    * is packed already. Rows of `row` words may lie in several buffers; without `row`,
@@ -117,8 +121,10 @@ export interface Core {
    * calls were given up: no chunk of it is still to be sent.
    */
   has_passed(fence: number): boolean;
-  /** The buffer that a tensor fills; undefined on the CPU. */
+  /** The buffer that a tensor lies in; undefined on the CPU. */
   locate(tensor: number): GPUBuffer | undefined;
+  /** Bytes of that buffer in front of the tensor, a multiple of 256. */
+  offset(tensor: number): number;
   /**
    * Word index of four words that never move: the cursor, the limit of the room behind
    * it, the batches in flight, and those of them that a GPU computes.
@@ -209,7 +215,10 @@ export interface CoreFacts extends BatchFacts {
 /** Where a tensor lies on `gpu.device`, for the page's own use. */
 export interface TensorBuffer {
   readonly buffer: GPUBuffer;
-  /** Bytes from the buffer's beginning. */
+  /**
+   * Bytes from the buffer's beginning. Of a tensor in a buffer of ours a multiple of 256,
+   * and the same for its whole life.
+   */
   readonly offset: number;
   /** Bytes. */
   readonly size: number;

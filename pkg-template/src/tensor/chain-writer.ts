@@ -13,7 +13,7 @@ import { ChainEncoder, type Targets } from "./chain-encoder.js";
 import type { ChainOperands } from "./chain-operands.js";
 import { ChainStructures } from "./chain-structures.js";
 import type { ResidentTensors } from "./resident-tensors.js";
-import { disposedError } from "./storage.js";
+import { disposedError, NOWHERE } from "./storage.js";
 
 /** Writes the chains of one session. */
 export class ChainWriter {
@@ -82,7 +82,11 @@ export class ChainWriter {
         storage.expect();
       }
       if (!storage.isResident) continue;
-      this.residents.makeResident(node);
+      if (storage.number === NOWHERE) {
+        // Targets come behind all operands.
+        const before = i < encoder.operands ? 0 : encoder.operands;
+        this.residents.makeResident(node, encoder.inputNodes.slice(0, before));
+      }
       operands.pinStorage(storage);
       resident += 1;
     }

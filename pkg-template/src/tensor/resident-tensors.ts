@@ -80,12 +80,15 @@ export class ResidentTensors {
     this.early.clear();
   }
 
-  /** Uploads a tensor's data, unless the device has it. Throws where there is no room. */
-  makeResident(node: Node): void {
+  /**
+   * Uploads a tensor's data, unless the device has it. A tensor that is computed of others
+   * shares no buffer with these, which would take a copy. Throws where there is no room.
+   */
+  makeResident(node: Node, operands?: readonly (Node | undefined)[]): void {
     const storage = node.storage!;
     if (storage.number !== NOWHERE) return;
     if (this.core === undefined) this.early.add(storage);
-    else this.hold(storage);
+    else this.hold(storage, operands);
     this.collected.register(node, storage, storage);
   }
 
@@ -105,11 +108,13 @@ export class ResidentTensors {
     if (storage.dropped && storage.pins === 0) this.free(storage);
   }
 
-  /** The buffer that a tensor fills; undefined on the CPU. */
+  /** Where a tensor lies; undefined on the CPU. */
   locate(storage: TensorStorage): TensorBuffer | undefined {
     if (storage.place !== undefined) return storage.place;
     const buffer = this.ask(() => this.core!.locate(storage.number));
-    return buffer && { buffer, offset: 0, size: bytesOf(storage) };
+    if (buffer === undefined) return undefined;
+    const offset = this.ask(() => this.core!.offset(storage.number));
+    return { buffer, offset, size: bytesOf(storage) };
   }
 
   /**
@@ -167,11 +172,19 @@ export class ResidentTensors {
     return lost;
   }
 
-  private hold(storage: TensorStorage): void {
+  private hold(
+    storage: TensorStorage,
+    operands: readonly (Node | undefined)[] | undefined = undefined,
+  ): void {
     if (storage.home === AUTO) {
       storage.home = this.suitsF16(storage) ? PACKED.f16 : RESIDENT;
     }
-    storage.number = this.ask(() => checked(this.core!, this.core!.hold()));
+    const shares = storage.home === RESIDENT && storage.place === undefined;
+    const words = shares ? storage.words : undefined;
+    const apart = operands && numbersOf(operands);
+    storage.number = this.ask(() =>
+      checked(this.core!, this.core!.hold(words, apart)),
+    );
     this.held.set(storage.number, storage);
     // While the device is lost there is nothing to fill; the next device is filled in `hear`.
     if (this.isLost) return;
@@ -269,6 +282,12 @@ export class ResidentTensors {
       throw fromCore("tensor", thrown);
     }
   }
+}
+
+/** The core's numbers of the inputs that are on the device. */
+function numbersOf(inputs: readonly (Node | undefined)[]): Uint32Array {
+  const numbers = inputs.map((node) => node!.storage!.number);
+  return Uint32Array.from(numbers.filter((number) => number !== NOWHERE));
 }
 
 /** What allocating a copy of a tensor's data says where there is no memory. */

@@ -317,8 +317,8 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
   }
 
   /**
-   * Where the tensor lies on `gpu.device`, in bytes, for the page's own renderer; it
-   * changes after `restored`. Undefined on the CPU, and for a tensor that no buffer of the
+   * Where the tensor lies on `gpu.device`, in bytes, for the page's own renderer. The
+   * buffer changes after `restored`; tensors of less than 64 KiB share one. Undefined on the CPU, and for a tensor that no buffer of the
    * device holds. Only for tensors of `gpu.tensor` and `compute`, once the session is open.
    */
   gpuBuffer(): TensorBuffer | undefined {
