@@ -8,8 +8,10 @@ export type { Priority } from "./checks/priority.js";
 export type { Fraction, Points } from "./calls/arguments.js";
 export type {
   CallOptions,
+  ComputeOptions,
   GradientsOptions,
   LerpOptions,
+  StoreOptions,
 } from "./calls/call-options.js";
 export type { OpenOptions } from "./session/open-options.js";
 export type { Info, Routing, Stats, Tuning } from "./metrics/stats.js";
@@ -26,6 +28,7 @@ export type {
 } from "./stream/stream.js";
 export type { DeviceEvent, TensorBuffer, WasmSource } from "./core/core.js";
 export type { DeviceListener, DeviceNews } from "./session/device-listeners.js";
+export type { LostTensor } from "./tensor/resident-tensors.js";
 export type { NestedNumbers, TensorData } from "./tensor/copy-in.js";
 export type { AttentionOptions } from "./tensor/attention.js";
 export type { ReadAllOptions } from "./tensor/session-methods.js";
@@ -37,8 +40,10 @@ export type {
   ArraysOf,
   DTypeOf,
   Elements,
+  DataOf,
   Fresh,
   KindOf,
+  TensorsOf,
 } from "./tensor/kinds.js";
 export type { Tensor } from "./tensor/tensor.js";
 export type { Scheduler } from "./clock/clock.js";

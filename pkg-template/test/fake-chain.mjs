@@ -87,27 +87,53 @@ export function decode(words) {
     if (operands.some((operand) => operand >= id)) throw new Error("no chain");
     nodes.push({ code: head & 0xff, operands, attributes });
   }
-  const outputs = [...words.subarray(at, at + words[1])];
+  const places = [...words.subarray(at, at + words[1])];
   if (at + words[1] !== words.length) throw new Error("no chain");
   for (const node of nodes) Object.assign(node, infer(node, nodes));
+  const outputs = places.map((place) => place & 0x7fff);
+  const stores = places.filter((place) => place >= 0x8000).map(storeOf);
+  stores.forEach((store, i) => checkStore(store, nodes[outputs[i]], nodes));
+  if (stores.length % outputs.length !== 0) throw new Error("no chain");
   const inputs = nodes.filter(({ code }) => code === 0);
   return {
     nodes,
     outputs,
+    stores,
     withCall: inputs.filter(({ attributes }) => attributes[1] === 0),
     resident: inputs.filter(({ attributes }) => attributes[1] >= 1),
     numbers: nodes.filter(({ code }) => code === 1),
   };
 }
 
+/** Where an output is stored, by its word. */
+function storeOf(place) {
+  return { target: (place >>> 16) - 1, isPart: (place & 0x8000) !== 0 };
+}
+
+function checkStore({ target, isPart }, result, nodes) {
+  const { code, attributes, dims, isIndexes } = nodes[target];
+  const isSame = String(dims) === String(result.dims);
+  const isSmaller = count(result.dims) <= count(dims);
+  const isRead = nodes.some(({ operands }) => operands.includes(target));
+  const fits = isPart ? isSmaller && !isRead : isSame;
+  const isResident = code === 0 && attributes[1] === 1;
+  if (!isResident || !fits || isIndexes !== result.isIndexes) {
+    throw new Error("no target");
+  }
+}
+
 /** Words of a call's arguments, and of its result. */
-export function sizes({ nodes, outputs, withCall, resident, numbers }) {
+export function sizes({ nodes, outputs, stores, ...chain }) {
+  const { withCall, resident, numbers } = chain;
   const total = (list) =>
     list.reduce((words, { dims }) => words + aligned(count(dims)), 0);
   return {
-    words: total(withCall) + aligned(numbers.length) + aligned(resident.length),
+    words:
+      total(withCall) +
+      aligned(numbers.length) +
+      aligned(resident.length + Number(stores.length > 0)),
     // The last output ends where it ends.
-    result: outputs.reduce(
+    result: (stores.length > 0 ? [] : outputs).reduce(
       (end, id) => aligned(end) + count(nodes[id].dims),
       0,
     ),
@@ -117,7 +143,8 @@ export function sizes({ nodes, outputs, withCall, resident, numbers }) {
 /** The tensors that a call's arguments at word `at` name. */
 export function names(chain, words, at) {
   const { words: all } = sizes(chain);
-  const start = at + all - aligned(chain.resident.length);
+  const isStored = Number(chain.stores.length > 0);
+  const start = at + all - aligned(chain.resident.length + isStored);
   return [...words.subarray(start, start + chain.resident.length)];
 }
 
@@ -132,7 +159,9 @@ export function run(chain, words, at, tensors, source, offset) {
   }
   for (const node of chain.numbers) values.set(node, floats.slice(at, ++at));
   at = (at + 3) & ~3;
+  const numbers = new Map();
   for (const node of chain.resident) {
+    numbers.set(node, words[at]);
     const held = tensors.get(words[at++]);
     // Words on the device are bits, whatever they stand for.
     if (!(held instanceof Uint32Array)) throw new Error("no words");
@@ -147,6 +176,21 @@ export function run(chain, words, at, tensors, source, offset) {
     }));
     const Kind = node.isIndexes ? Uint32Array : Float32Array;
     values.set(node, Kind.from(evaluate(node, operands)));
+  }
+  if (chain.stores.length > 0) {
+    const results = chain.outputs.map((id) => values.get(chain.nodes[id]));
+    chain.stores.forEach(({ target, isPart }, i) => {
+      const number = numbers.get(chain.nodes[target]);
+      // Copies: other calls may read what was there, and results may be inputs.
+      const stored = tensors.get(number).slice();
+      const { buffer, byteOffset, length } = results[i].slice();
+      stored.set(
+        new Uint32Array(buffer, byteOffset, length),
+        isPart ? words[at] : 0,
+      );
+      tensors.set(number, stored);
+    });
+    return;
   }
   for (const id of chain.outputs) {
     const node = chain.nodes[id];

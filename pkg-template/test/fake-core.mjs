@@ -99,6 +99,7 @@ class Core extends Batches {
       disposed: 0,
       nudges: 0,
       fills: 0,
+      allocations: 0,
       imports: 0,
       patches: 0,
       releases: 0,
@@ -179,6 +180,16 @@ class Core extends Batches {
     return 0;
   }
 
+  allocate(tensor, words) {
+    if (this.fails("allocate")) return -1;
+    this.counts.allocations += 1;
+    if (!this.tensors.has(tensor)) throw new Error(`no tensor ${tensor}`);
+    // NaN: whatever is read before it is written shows.
+    this.tensors.set(tensor, new Uint32Array(words).fill(0x7fc00000));
+    this.homes.set(tensor, 1);
+    return 0;
+  }
+
   import(tensor, { bytes }, offset, quads, home) {
     if (this.fails("import")) return -1;
     this.counts.imports += 1;
@@ -187,10 +198,21 @@ class Core extends Batches {
     return 0;
   }
 
+  begin_restoration() {
+    this.waiting = this.queued;
+    this.queued = [];
+  }
+
+  end_restoration() {
+    this.queued.push(...this.waiting);
+    this.waiting = undefined;
+  }
+
   release(tensor) {
     this.fail("release");
     if (this.growsOnRelease) memory.grow(1);
     this.counts.releases += 1;
+    this.homes.delete(tensor);
     if (!this.tensors.delete(tensor)) throw new Error(`no tensor ${tensor}`);
   }
 

@@ -362,11 +362,11 @@ const CASES = [
   // Where they are.
   [
     () => x.exp().gpuBuffer(),
-    "gpuBuffer: only data lies in a buffer of its own; read what is computed, and give it to gpu.tensor",
+    "gpuBuffer: a recorded tensor lies in no buffer; await its compute(), and ask that tensor",
   ],
   [
     () => none.gpuBuffer(),
-    "gpuBuffer: only data lies in a buffer of its own; read what is computed, and give it to gpu.tensor",
+    "gpuBuffer: a tensor without elements lies in no buffer",
   ],
 ];
 

@@ -5,6 +5,7 @@ import {
   type BufferOptions,
   type EncoderSizes,
   type CallOptions,
+  type ComputeOptions,
   CODES,
   type Code,
   FramebatchError,
@@ -12,6 +13,7 @@ import {
   type Info,
   isSupported,
   type LerpOptions,
+  type LostTensor,
   type Mode,
   open,
   type OpenOptions,
@@ -21,6 +23,7 @@ import {
   shared,
   type SliceRange,
   type Stats,
+  type StoreOptions,
   type Stream,
   type StreamOptions,
   type StreamProgress,
@@ -165,6 +168,28 @@ const [a, b]: [Float32Array<ArrayBuffer>, Uint32Array<ArrayBuffer>] =
   await gpu.readAll([x.slice(range).gather(places), best], {
     into: [undefined, new Uint32Array(2)],
   });
+const remembered: ComputeOptions = { keep: false, label: "c", signal };
+const computed: Tensor = await x.exp().compute(remembered);
+const computedBest: Tensor<Uint32Array> = await best.compute();
+const [c, d]: [Tensor, Tensor<Uint32Array>] = await gpu.computeAll([x, best]);
+const timed: StoreOptions = { deadlineMs: 5, priority: "high" };
+const nothing: void = await x.add(c).computeInto(computed, timed);
+await c.write(floats, 1, timed);
+await c.write([[1], [2]]);
+await d.write(new Uint32Array(2));
+// @ts-expect-error The target holds indexes.
+await x.computeInto(d);
+// @ts-expect-error The tensor holds floats.
+await c.write(new Uint32Array(2));
+// @ts-expect-error The tensor holds indexes.
+await d.write(floats);
+// @ts-expect-error The tensor takes the result.
+await x.compute({ into: floats });
+gpu.on("restored", ({ lostTensors }) => {
+  const [first]: readonly LostTensor[] = lostTensors;
+  first.label satisfies string | undefined;
+  first.error.code satisfies Code;
+});
 const buffer: TensorBuffer | undefined = x.gpuBuffer();
 {
   using own = gpu.tensor(floats);
@@ -316,6 +341,7 @@ export const provided = FramebatchProvider(props);
 export { fraction, place };
 export { dimensions, embedding, embeddings, kept2 };
 export { blended, row, sampled, stored };
+export { computedBest, nothing };
 export { apart, ofField, curved, down, on2, way };
 export {
   a,

@@ -52,6 +52,8 @@ pub struct Batch<W, P> {
     /// Whether this batch is of calls of low priority and goes with those of a higher one: before
     /// the open batch, or already as one of that priority.
     pub(super) is_raised: bool,
+    /// Whether these calls write anew what went with the last device.
+    pub is_restoring: bool,
 }
 
 impl<W, P> Batch<W, P> {
@@ -73,6 +75,7 @@ impl<W, P> Batch<W, P> {
             bytes: 0,
             is_urgent: false,
             is_raised: false,
+            is_restoring: false,
         }
     }
 

@@ -15,6 +15,7 @@ mod in_flight;
 mod parked;
 mod priority;
 mod queue;
+mod restoration;
 mod slices;
 mod tiers;
 mod turns;

@@ -14,7 +14,7 @@ impl<W, P, F> Queue<W, P, F> {
         // The new batch is as old as the batch in flight: ahead of all that came later.
         (other.oldest, other.first) = (batch.oldest, batch.first);
         (other.priority, other.launch) = (batch.priority, batch.launch);
-        other.is_raised = batch.is_raised;
+        (other.is_raised, other.is_restoring) = (batch.is_raised, batch.is_restoring);
         other
     }
 

@@ -10,6 +10,7 @@
 
 use super::backpressure::Room;
 use super::due::FRAME_MS;
+use super::restoration::Interrupted;
 use super::tiers::Tiers;
 use super::{Batch, BatchConfig, BatchId, Capacity, InFlight, Millis, Priority, Request, Ticket};
 use crate::error::Error;
@@ -43,7 +44,7 @@ pub struct Queue<W, P, F> {
     pub(super) busy_wait: f64,
     pub(super) open: Batch<W, P>,
     /// Whether a flush was asked for that the open batch still waits for.
-    asked: bool,
+    pub(super) asked: bool,
     pub(super) sealed: Vec<Batch<W, P>>,
     /// What waits of high and of low priority.
     pub(super) tiers: Tiers<W, P>,
@@ -52,6 +53,8 @@ pub struct Queue<W, P, F> {
     pub(super) in_flight: Vec<InFlight<W, P, F>>,
     /// How many launches there were.
     pub(super) launches: u64,
+    /// The batch that is open again once calls that restore were made.
+    pub(super) interrupted: Option<Interrupted<W, P>>,
     next_batch: u32,
     next_ticket: u32,
     pub(super) pending_calls: usize,
@@ -78,6 +81,7 @@ impl<W, P, F> Queue<W, P, F> {
             parked: Vec::new(),
             in_flight: Vec::new(),
             launches: 0,
+            interrupted: None,
             next_batch: 1,
             next_ticket: 0,
             pending_calls: 0,
@@ -189,7 +193,8 @@ impl<W, P, F> Queue<W, P, F> {
         }
         let payload = next(&mut self.open.payload);
         // The next batch is often as large.
-        let next = self.new_batch(payload, self.open.calls().len());
+        let mut next = self.new_batch(payload, self.open.calls().len());
+        next.is_restoring = self.open.is_restoring;
         Some(std::mem::replace(&mut self.open, next))
     }
 
@@ -283,6 +288,7 @@ impl<W, P, F> Queue<W, P, F> {
         self.asked = false;
         let mut batches = std::mem::take(&mut self.sealed);
         batches.push(open);
+        batches.extend(self.interrupted.take().map(|interrupted| interrupted.open));
         batches.append(&mut self.parked);
         batches.extend(self.tiers.drain());
         let flying = std::mem::take(&mut self.in_flight).into_iter();
@@ -403,6 +409,9 @@ impl<W, P, F> Queue<W, P, F> {
     /// batches overtake older ones, they go again in the order in which they went, because
     /// the later may read what the earlier wrote.
     pub(super) fn place_again(&self, batch: &Batch<W, P>) -> usize {
+        if batch.is_restoring {
+            return self.place_restoring();
+        }
         if !self.tiers.is_used {
             return self.place(&self.sealed, batch);
         }

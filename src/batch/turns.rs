@@ -76,6 +76,10 @@ impl Turns {
 impl<W, P, F> Queue<W, P, F> {
     /// The priority of the batch that goes next; `None` where none may go now.
     pub(super) fn turn(&self, now: Millis) -> Option<Priority> {
+        if self.has_restoring() {
+            let goes = self.restores_next() && self.may_take();
+            return goes.then_some(Priority::Normal);
+        }
         let normal = || (self.may_take() && self.is_ready()).then_some(Priority::Normal);
         if self.tiers.is_empty() {
             return normal();

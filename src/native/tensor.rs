@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::gpu::Gpu;
 use super::request::{Coverage, Written};
-use super::residents::{Source, fill};
+use super::residents::{Source, fill, hold};
 use super::shared::{Purpose, Shared};
 use super::state::State;
 use super::storage::{Contents, Storage, TensorData};
@@ -241,7 +241,7 @@ impl Shared {
     /// The number of a new tensor of this data.
     fn keep(&self, contents: Contents) -> Result<u32, Error> {
         let mut state = self.open()?;
-        let number = state.driver.session.hold();
+        let number = hold(&mut state.driver.session, &contents);
         // While the device is lost, the tensor waits for the next one.
         if !state.driver.session.is_lost()
             && let Err(error) = fill(&mut state.driver.session, number, &contents)
@@ -256,15 +256,19 @@ impl Shared {
 }
 
 impl Shared {
-    /// A tensor of this shape without words, which a call is to compute.
-    pub(super) fn make_room(self: &Arc<Self>, shape: Shape) -> Result<Tensor, Error> {
+    /// A tensor of this shape without words, which a call is to compute that reads these tensors.
+    pub(super) fn make_room(
+        self: &Arc<Self>,
+        shape: Shape,
+        read: Vec<u32>,
+    ) -> Result<Tensor, Error> {
         // A tensor without elements has a word, because a kernel binds it, and is computed already.
         let words = shape.count().max(1);
         let is_empty = shape.count() == 0;
         let number = self.on_gpu_driver_thread(move |shared| {
             let mut state = shared.open()?;
             let session = &mut state.driver.session;
-            let number = session.hold();
+            let number = session.hold_shared(words, &read);
             if !session.is_lost()
                 && let Err(error) = session.allocate(number, words)
             {
@@ -350,7 +354,11 @@ impl Shared {
         if let Some((_, number)) = adopted.find(|(known, _)| Arc::ptr_eq(known, resident)) {
             return Ok(*number);
         }
-        let number = state.driver.session.hold();
+        let session = &mut state.driver.session;
+        let number = match resident.packing {
+            Some(_) => session.hold(),
+            None => session.hold_shared(resident.shape.count(), &[]),
+        };
         state.residents.adopted.push((Arc::clone(resident), number));
         Ok(number)
     }

@@ -4,6 +4,7 @@
 //! Finding another device is the matter of the driver and its face.
 
 use super::in_flight::Way;
+use super::payload::Payload;
 use super::recovery::{ATTEMPTS, Loss, Remedy};
 use super::settlement::Settlement;
 use super::{Millis, Session};
@@ -150,7 +151,7 @@ impl<D: Device> Session<D> {
             }
         }
         for batch in self.queue.waiting_mut() {
-            let mut read = batch.payload.sets.iter().flatten();
+            let mut read = batch.payload.read.iter();
             if !read.all(|tensor| self.tensors.has_copy(*tensor)) {
                 let (works, payload) = batch.works_and_payload();
                 works.for_each(|work| work.wanted = None);
@@ -202,6 +203,18 @@ impl<D: Device> Session<D> {
         device.allow(self.limits.budget().0);
         device.measure(clock);
         self.life.begin();
+    }
+
+    /// Calls made from here on write tensors anew that went with the last device, until
+    /// [`Session::end_restoration`], and go before all that waits.
+    pub fn begin_restoration(&mut self) {
+        let payload = Payload::new(self.arenas.take());
+        self.queue.begin_restoration(payload);
+    }
+
+    /// From here on calls wait behind those made before, as always.
+    pub fn end_restoration(&mut self) {
+        self.queue.end_restoration();
     }
 
     /// Gives up the queued calls that read a tensor which went with the last device and was

@@ -71,6 +71,21 @@ export interface GradientsOptions<
   field?: string;
 }
 
+/** What calls take last whose results go to tensors that are there. */
+export type StoreOptions = Omit<CallOptions, "into">;
+
+/** What `tensor.compute` and `gpu.computeAll` take last. */
+export interface ComputeOptions extends StoreOptions {
+  /**
+   * Remembers how the tensor was computed, to compute it again on another device when this
+   * one is lost: as long as no operand is disposed of or written, and at most 32 calls deep.
+   * Default: true.
+   */
+  keep?: boolean;
+  /** Appears in the message of every error of this call, and about the tensor. Default: none. */
+  label?: string;
+}
+
 /** The options of any call. */
 export type AnyOptions = CallOptions &
   Pick<LerpOptions, "width"> &
@@ -112,8 +127,15 @@ const GRADIENTS_NAMES: Record<keyof GradientsOptions, true> = {
   field: true,
   ...CALL_NAMES,
 };
+const { into: _into, ...STORE_NAMES } = CALL_NAMES;
+const COMPUTE_NAMES: Record<keyof ComputeOptions, true> = {
+  keep: true,
+  ...STORE_NAMES,
+};
 const NAMES = {
   none: CALL_NAMES,
+  target: STORE_NAMES,
+  keep: COMPUTE_NAMES,
   width: LERP_NAMES,
   field: GRADIENTS_NAMES,
 };
@@ -139,12 +161,19 @@ export function checkCallOptions(
     flush,
     priority = inherited,
     onMetrics,
-  } = options as Omit<AnyOptions, "into"> & { into?: CheckedOptions["into"] };
+    keep = true,
+  } = options as Omit<AnyOptions, "into"> & {
+    keep?: boolean;
+    into?: CheckedOptions["into"];
+  };
   if (!Number.isSafeInteger(width) || width < 1) {
     throw invalid(about, `width must be a whole number from 1, got ${width}`);
   }
   if (field !== undefined && typeof field !== "string") {
     throw invalid(about, `field must be a string, got ${kindOf(field)}`);
+  }
+  if (typeof keep !== "boolean") {
+    throw invalid(about, `keep must be true or false, got ${kindOf(keep)}`);
   }
   checkSignal(about, signal);
   if (deadlineMs !== undefined && !(deadlineMs >= 0)) {

@@ -3,12 +3,12 @@
 // A call is made for every request on the hot path, so it is one small object and no
 // closure. It knows nothing of other calls, and does not answer itself.
 
-import type { Operand, Result } from "../memory/arrays.js";
+import type { Operand } from "../memory/arrays.js";
 import type { CheckedOptions } from "./call-options.js";
 import type { Operands } from "./operands.js";
 
-/** What a call resolves to. */
-export type Answer = Result | Result[];
+/** What a call resolves to: arrays of results, or a tensor of them, or nothing. */
+export type Answer = object | undefined;
 
 /** A call that still waits to be entered into the core. */
 export const UNENTERED = -1;
@@ -30,7 +30,7 @@ export class Call {
   /** What the caller awaits. */
   readonly promise: Promise<Answer>;
   readonly resolve: (result: Answer) => void;
-  readonly reject: (reason: unknown) => void;
+  private readonly rejectPromise: (reason: unknown) => void;
 
   constructor(
     readonly operands: Operands,
@@ -44,7 +44,7 @@ export class Call {
   ) {
     this.promise = new Promise(capture);
     this.resolve = resolveNew;
-    this.reject = rejectNew;
+    this.rejectPromise = rejectNew;
   }
 
   /** Starts to listen to the call's signal, and starts the timer of its deadline. */
@@ -64,6 +64,12 @@ export class Call {
       this.terms.signal?.removeEventListener("abort", this);
       if (this.timer !== undefined) clearTimeout(this.timer);
     }
+  }
+
+  /** Rejects the call's promise. */
+  reject(reason: unknown): void {
+    this.operands.rejected(reason);
+    this.rejectPromise(reason);
   }
 
   /** Makes the call itself the listener of its signal, so that no closure is needed. */

@@ -8,6 +8,7 @@ import type { Arena } from "../memory/arena.js";
 import type { Operand, Element } from "../memory/arrays.js";
 import type { Results } from "../memory/results.js";
 import type { Answer, Call } from "./call.js";
+import { about, lostInto } from "./call-errors.js";
 import type { CheckedOptions } from "./call-options.js";
 
 /** What is known of a call's method: how it is named, answered, and its options checked. */
@@ -17,8 +18,11 @@ export interface CallMethod {
   readonly gives: Element;
   /** Elements of one item, unless the caller may choose. */
   readonly width: number;
-  /** The option that the method has beside those of every call. */
-  readonly option: "width" | "field" | undefined;
+  /**
+   * The option that the method has beside those of every call; `keep` and `target` stand for
+   * methods without `into`, because tensors take the result.
+   */
+  readonly option: "width" | "field" | "keep" | "target" | undefined;
 }
 
 /** The operands of one call. Unless a kind says otherwise, its result is one array. */
@@ -52,6 +56,9 @@ export abstract class Operands {
   /** Lets go of what {@link pin} took: the call is answered. */
   unpin(): void {}
 
+  /** Hears why the call is rejected. */
+  rejected(_reason: unknown): void {}
+
   /** The answer where there is nothing to compute. */
   empty(terms: CheckedOptions | undefined): Answer {
     return this.array(0, terms);
@@ -72,21 +79,17 @@ export abstract class Operands {
 
   /**
    * The answer: the result's words, in the array that was made for them or in a new one.
-   * Undefined where the caller's array has another length by now.
+   * Throws where the caller's array has another length by now.
    */
-  answer(
-    { terms, array: made }: Call,
-    results: Results,
-    offset: number,
-    words: number,
-  ): Answer | undefined {
+  answer(call: Call, results: Results, offset: number, words: number): Answer {
+    const { terms, array: made } = call;
     const into = (terms?.into ?? made) as Operand | undefined;
     if (into === undefined) {
       return this.method.gives === "float32"
         ? results.floatsAt(offset, words)
         : results.bytesAt(offset, words);
     }
-    if (into.byteLength !== words * 4) return undefined;
+    if (into.byteLength !== words * 4) throw lostInto(about(call));
     results.fill(into, offset);
     return into;
   }

@@ -49,7 +49,8 @@ export interface Core {
   /**
    * The number under which calls of one chain are submitted, with 0 rows and no scalar;
    * `words` are those of `tensor/chain-encoder.ts`. Its result is one run of words: the
-   * outputs one after the other, each from a multiple of four.
+   * outputs one after the other, each from a multiple of four. A call whose outputs tensors
+   * take has no result, and is answered when it was submitted.
    */
   chain(words: Uint32Array): number;
   /**
@@ -70,7 +71,7 @@ export interface Core {
    * when it was given up as often. Calls that were made before are still answered.
    */
   forget(structures: Uint32Array): void;
-  /** A number for a tensor, which lies on no device until {@link fill}. */
+  /** A number for a tensor, which lies on no device until {@link fill} or {@link allocate}. */
   hold(): number;
   /**
    * Uploads a tensor's data at once, packed as its home says; with `AS_GIVEN` the data
@@ -78,6 +79,11 @@ export interface Core {
    * all data lies in one.
    */
   fill(tensor: number, data: Uint32Array, home: number, row?: number): number;
+  /**
+   * Makes room for a tensor of this many words that calls write: the first of these all of
+   * it.
+   */
+  allocate(tensor: number, words: number): number;
   /**
    * Makes a place in a buffer of the page a tensor, whose numbers are kept as its home
    * says. Offset and length are in quads, of 16 bytes each. Fails on the CPU.
@@ -91,6 +97,14 @@ export interface Core {
   ): number;
   /** Uploads some words of a tensor that is not packed, from word `at` on. */
   patch(tensor: number, at: number, data: Uint32Array): number;
+  /**
+   * Calls made from here on, until {@link end_restoration}, go before all that waits: they
+   * write tensors anew that went with the last device, and what waits reads them. For use
+   * inside of {@link Notify}.
+   */
+  begin_restoration(): void;
+  /** From here on calls wait behind those made before, as always. */
+  end_restoration(): void;
   /**
    * Forgets a tensor. No call reads it any more, except calls that were given up, and
    * calls that were pending when the tensor was lost, which settle as `device-lost`.

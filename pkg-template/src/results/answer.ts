@@ -18,9 +18,7 @@ export function deliver(
   words: number,
 ): void {
   try {
-    const answer = call.operands.answer(call, results, offset, words);
-    if (answer === undefined) call.reject(lostInto(about(call)));
-    else call.resolve(answer);
+    call.resolve(call.operands.answer(call, results, offset, words));
   } catch (error) {
     call.reject(
       error instanceof FramebatchError

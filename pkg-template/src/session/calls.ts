@@ -33,6 +33,7 @@ import { settle } from "../results/settlement.js";
 import { Streams } from "../stream/streams.js";
 import { ChainWriter } from "../tensor/chain-writer.js";
 import { ResidentTensors } from "../tensor/resident-tensors.js";
+import { recomputeTensors } from "../tensor/stored-calls.js";
 import { BatchListeners } from "./batch-listeners.js";
 import type { Companion } from "./companion.js";
 import { DeviceListeners } from "./device-listeners.js";
@@ -241,16 +242,18 @@ export class Calls {
       // all tensors to the other device. A call may be entering the core at this moment,
       // so listeners, which may make calls, are told later.
       const news = event === "relieved" ? "fallback" : "restored";
-      return queueMicrotask(() => this.deviceListeners.tell(news, message));
+      return queueMicrotask(() => this.deviceListeners.tell(news, message, []));
     }
     // Tensors are filled first: the core sends the waiting calls as soon as this returns.
     this.residents.hear(event);
+    if (event !== "lost") recomputeTensors(this);
     for (const companion of this.companions) companion.hear(event);
     // What was in flight is not any more, and where all its callers gave up nothing else says so.
     if (event !== "lost" && this.core !== undefined) {
       this.sender.returned(false);
     }
-    this.deviceListeners.tell(event, message);
+    const lost = this.residents.takeLost();
+    this.deviceListeners.tell(event, message, lost);
   };
 
   /** Gives a call up because its signal says so. */

@@ -4,6 +4,7 @@
 
 import { invalid, report } from "../checks/errors.js";
 import type { DeviceEvent } from "../core/core.js";
+import type { LostTensor } from "../tensor/resident-tensors.js";
 
 /** What a listener is told. */
 export interface DeviceNews {
@@ -11,6 +12,8 @@ export interface DeviceNews {
   readonly type: DeviceEvent;
   /** What happened, in a sentence. */
   readonly message: string;
+  /** With `restored` and `fallback`: the tensors that could not be restored. */
+  readonly lostTensors: readonly LostTensor[];
 }
 
 /** A function that hears of the device. */
@@ -36,10 +39,14 @@ export class DeviceListeners {
   }
 
   /** Tells everyone. A listener that throws is reported and stops nobody. */
-  tell(type: DeviceEvent, message: string): void {
+  tell(
+    type: DeviceEvent,
+    message: string,
+    lostTensors: readonly LostTensor[],
+  ): void {
     for (const listener of [...this.byEvent[type]]) {
       try {
-        listener({ type, message });
+        listener({ type, message, lostTensors });
       } catch (error) {
         report(error); // Browsers report what a page's own event listeners throw, too.
       }

@@ -5,12 +5,13 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { Fraction, Points } from "../calls/arguments.js";
+import type { Fraction } from "../calls/arguments.js";
 import { endedError } from "../calls/call-errors.js";
-import type { CallOptions, LerpOptions } from "../calls/call-options.js";
-import { BEZIER, LERP, NLERP, SLERP } from "../calls/methods.js";
+import type { AnyOptions, ComputeOptions } from "../calls/call-options.js";
+import type { Method } from "../calls/methods.js";
 import { FramebatchError } from "../checks/errors.js";
 import type { DeviceEvent } from "../core/core.js";
+import type { Operand } from "../memory/arrays.js";
 import type { BatchListener } from "../metrics/batch-facts.js";
 import {
   type Profile,
@@ -29,8 +30,9 @@ import { transformPair } from "../stream/transform.js";
 import type { BufferOptions } from "../tensor/buffer-input.js";
 import type { TensorData } from "../tensor/copy-in.js";
 import type { TensorOptions } from "../tensor/input.js";
-import type { ArraysOf, Elements, KindOf } from "../tensor/kinds.js";
+import type { ArraysOf, Elements, KindOf, TensorsOf } from "../tensor/kinds.js";
 import {
+  computeTensors,
   makeTensor,
   type ReadAllOptions,
   readTensors,
@@ -45,6 +47,7 @@ import {
 import type { Calls } from "./calls.js";
 import { startOn } from "./control-points.js";
 import type { DeviceListener } from "./device-listeners.js";
+import { Interpolation } from "./interpolation.js";
 import { States } from "./states.js";
 
 /** The calls of a session, for the package's other entries. */
@@ -61,109 +64,16 @@ export let callsOf!: (session: Session) => Calls;
  *   gpu.slerp(new Float32Array([0, 0, 0, 1]), new Float32Array([1, 0, 0, 0]), 0.5),
  * ]); // one batch
  */
-export class Session {
+export class Session extends Interpolation {
   /** Calls on states: 16 bytes each, a magnitude and a phase in every byte. */
   readonly states: States;
   readonly #calls: Calls;
 
   /** Sessions come from `open` and `shared`. */
   constructor(calls: Calls) {
+    super();
     this.#calls = calls;
     this.states = new States(calls);
-  }
-
-  /**
-   * Interpolates linearly: `(1 - t) * a + t * b`, each float by itself, exact where `t` is
-   * 0 or 1 and elsewhere within 4 ulp of its terms.
-   *
-   * `a` and `b` have the same length. `t` is one number for all, or an array with
-   * one number an item, an item being `width` floats (1 unless given). Resolves to
-   * as many floats as `a` has. Rejects with `invalid-input` where these do not fit.
-   *
-   * @example
-   * const from = new Float32Array([0, 0, 0, 9, 9, 9]);
-   * const to = new Float32Array([2, 4, 6, 9, 9, 9]);
-   * const t = new Float32Array([0.5, 1]);
-   * await gpu.lerp(from, to, t, { width: 3 }); // [1, 2, 3, 9, 9, 9]
-   */
-  lerp<Into extends Float32Array = Float32Array<ArrayBuffer>>(
-    a: Float32Array,
-    b: Float32Array,
-    t: Fraction,
-    options?: LerpOptions<Into>,
-  ): Promise<Into> {
-    return this.#calls.start(LERP, a, b, t, options);
-  }
-
-  /**
-   * Interpolates between unit quaternions, xyzw, along the shorter arc.
-   *
-   * `qa` and `qb` hold four floats a quaternion and have the same length. `t` is one
-   * number for all, or an array with one a quaternion. Resolves to as many floats as
-   * `qa` has. Rejects with `invalid-input` where these do not fit.
-   *
-   * @example
-   * const still = new Float32Array([0, 0, 0, 1]);
-   * const halfTurn = new Float32Array([0, 1, 0, 0]);
-   * await gpu.slerp(still, halfTurn, 0.5); // [0, 0.7071, 0, 0.7071]: a quarter turn
-   */
-  slerp<Into extends Float32Array = Float32Array<ArrayBuffer>>(
-    qa: Float32Array,
-    qb: Float32Array,
-    t: Fraction,
-    options?: CallOptions<Into>,
-  ): Promise<Into> {
-    return this.#calls.start(SLERP, qa, qb, t, options);
-  }
-
-  /**
-   * Normalized linear interpolation of unit quaternions, xyzw, on the chord of the
-   * shorter arc: `(1 - t) * qa ± t * qb` divided by its length, the sign such that the
-   * dot product of both is not negative. Cheaper than {@link slerp}, and the same way;
-   * only how fast it goes differs between the ends.
-   *
-   * `qa` and `qb` hold four floats a quaternion and have the same length. `t` is one
-   * number for all, or an array with one a quaternion. Resolves to as many floats as
-   * `qa` has, each quaternion of length 1; for `t` from 0 to 1 each float is within 5e-7
-   * of the formula, and `t` outside goes on along the chord's line. The sum of unit
-   * quaternions is never zero, those of opposite sign included; where that of others is,
-   * as of zeros, the result is `[0, 0, 0, 1]`, no turn. Rejects with `invalid-input`
-   * where lengths do not fit or a `t` is NaN.
-   *
-   * @example
-   * const still = new Float32Array([0, 0, 0, 1]);
-   * const halfTurn = new Float32Array([0, 1, 0, 0]);
-   * await gpu.nlerp(still, halfTurn, 0.5); // [0, 0.7071, 0, 0.7071]: a quarter turn
-   */
-  nlerp<Into extends Float32Array = Float32Array<ArrayBuffer>>(
-    qa: Float32Array,
-    qb: Float32Array,
-    t: Fraction,
-    options?: CallOptions<Into>,
-  ): Promise<Into> {
-    return this.#calls.start(NLERP, qa, qb, t, options);
-  }
-
-  /**
-   * The points of cubic Bézier curves, each float by itself.
-   *
-   * Four arrays of control points of the same length; the same array may stand for
-   * several. `t` is one number for all, or an array with one number an item, an item
-   * being `width` floats (1 unless given). Computed in the Bernstein form: exact where
-   * `t` is 0 or 1, and elsewhere within 12 · 2⁻²⁴ of the sum of the weighted points'
-   * magnitudes. Resolves to as many floats as `p0` has. Rejects with `invalid-input`
-   * where these do not fit.
-   *
-   * @example
-   * const [p0, p1, p2, p3] = [[0, 0], [0, 1], [1, 1], [1, 0]].map((p) => new Float32Array(p));
-   * await gpu.bezier([p0, p1, p2, p3], 0.5); // [0.5, 0.75]
-   */
-  bezier<Into extends Float32Array = Float32Array<ArrayBuffer>>(
-    points: Points<Float32Array>,
-    t: Fraction,
-    options?: LerpOptions<Into>,
-  ): Promise<Into> {
-    return startOn(this.#calls, BEZIER, points, t, options);
   }
 
   /**
@@ -240,6 +150,22 @@ export class Session {
    */
   where(condition: Tensor, a: Tensor | number, b: Tensor | number): Tensor {
     return whereTrue(this.#calls, condition, a, b);
+  }
+
+  /**
+   * Computes several tensors in one call, and leaves the results on the device; what the
+   * tensors share is computed once. Takes the options of `tensor.compute`. Resolves to
+   * tensors of the results, in order.
+   *
+   * @example
+   * const x = gpu.tensor([[1, 2], [3, 4]]);
+   * const [rows, columns] = await gpu.computeAll([x.sum(1), x.sum(0)]);
+   */
+  computeAll<const Tensors extends readonly Tensor<Elements>[]>(
+    tensors: Tensors,
+    options?: ComputeOptions,
+  ): Promise<TensorsOf<Tensors>> {
+    return computeTensors(this.#calls, tensors, options);
   }
 
   /**
@@ -389,7 +315,8 @@ export class Session {
    * (`restored`: `device` and `info` have changed), or when the CPU did because no
    * GPU stayed, until one is found and `restored`, or for one batch that the GPU had no
    * memory for (`fallback`; on a session of `shared` also when it opens without a GPU in
-   * hardware). Pending calls wait meanwhile and are answered either way. Returns a
+   * hardware). Pending calls wait meanwhile and are answered either way. With `restored` and
+   * `fallback` come the tensors that nothing could restore, as `lostTensors`. Returns a
    * function that ends it.
    *
    * The event `batch` tells what each batch was, and where its time went, when all of it is
@@ -490,6 +417,25 @@ export class Session {
 
   static {
     callsOf = (session) => session.#calls;
+  }
+
+  protected override start<Result extends Operand>(
+    method: Method,
+    a: Operand,
+    b: Operand,
+    t: Fraction,
+    options: AnyOptions | undefined,
+  ): Promise<Result> {
+    return this.#calls.start(method, a, b, t, options);
+  }
+
+  protected override startOn<Result extends Operand>(
+    method: Method,
+    points: readonly Operand[],
+    t: Fraction,
+    options: AnyOptions | undefined,
+  ): Promise<Result> {
+    return startOn(this.#calls, method, points, t, options);
   }
 
   #refuseIfEnded(asked: string): void {

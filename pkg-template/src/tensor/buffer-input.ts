@@ -8,7 +8,7 @@ import { checkOptions, labeled } from "../checks/options.js";
 import { PACKED, RESIDENT } from "./codes.js";
 import { input, type Node } from "./node.js";
 import { shapeOf } from "./shape.js";
-import { bytesOf, paddedBytesOf, TensorStorage } from "./storage.js";
+import { bytesOf, paddedBytesOf, TensorStorage, UNKNOWN } from "./storage.js";
 import type { TensorSession } from "./tensor-session.js";
 
 /** What `gpu.tensor` takes last for a `GPUBuffer`. All of it is optional. */
@@ -39,9 +39,6 @@ const HOMES = {
 
 /** `GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC`, which workers lack in some browsers. */
 const USAGES = 0x80 | 0x04;
-
-/** The largest index in a buffer is unknown: no axis counts as too short. */
-const UNKNOWN = -1;
 
 /** Whether data is a `GPUBuffer`, of any realm. */
 export function isBuffer(data: unknown): data is GPUBuffer {

@@ -2,12 +2,25 @@
 //
 // `[nodes, outputs]`, then for each node `op | operands << 8 | attributes << 16`, its
 // operands and its attributes, then the outputs; `src/graph/chain/wire.rs` reads them.
+// An output that a tensor takes is `node | target + 1 << 16`, where the target is the node
+// of that tensor; with {@link PART} the output fills a part of the tensor.
 // Neither data nor numbers are among the words: both come with each call.
 
 import { invalid } from "../checks/errors.js";
 import { CODE, MAX_NODES, WITH_CALL } from "./codes.js";
 import type { Node } from "./node.js";
 import type { TensorStorage } from "./storage.js";
+
+/** Said of an output that fills a part of its target. */
+const PART = 1 << 15;
+
+/** The tensors that take the results of a chain. */
+export interface Targets {
+  /** An input for each result. */
+  readonly nodes: readonly Node[];
+  /** Elements in front of the result in its target; undefined where a result fills all of it. */
+  readonly offset: number | undefined;
+}
 
 /** Encodes the chains of one session, one after the other, in memory that is kept. */
 export class ChainEncoder {
@@ -17,6 +30,8 @@ export class ChainEncoder {
   /** The inputs in order, as many as {@link inputs} says. */
   readonly inputNodes: (Node | undefined)[] = [];
   inputs = 0;
+  /** The first of these inputs, as many as are read; the others are targets alone. */
+  operands = 0;
   /** The numbers in order, as many as {@link numbers} says. */
   readonly values: number[] = [];
   numbers = 0;
@@ -29,7 +44,11 @@ export class ChainEncoder {
   private nodes = 0;
 
   /** Encodes the chain that computes these nodes. Throws for one that is too long. */
-  encode(op: string, roots: readonly Node[]): void {
+  encode(
+    op: string,
+    roots: readonly Node[],
+    targets: Targets | undefined,
+  ): void {
     this.clear();
     if (roots.length > MAX_NODES) {
       throw invalid(
@@ -38,9 +57,14 @@ export class ChainEncoder {
       );
     }
     for (let i = 0; i < roots.length; i += 1) this.visit(op, roots[i], 0);
+    this.operands = this.inputs;
+    if (targets !== undefined) {
+      for (const target of targets.nodes) this.visit(op, target, 0);
+    }
     this.reserve(roots.length);
     for (let i = 0; i < roots.length; i += 1) {
-      this.words[this.length++] = roots[i].index - this.base;
+      this.words[this.length++] =
+        (roots[i].index - this.base) | this.placeOf(targets, i);
     }
     this.words[0] = this.nodes;
     this.words[1] = roots.length;
@@ -59,6 +83,14 @@ export class ChainEncoder {
     this.base += this.nodes;
     this.nodes = 0;
     this.length = 2;
+  }
+
+  // What the word of an output says of the output's target.
+  private placeOf(targets: Targets | undefined, at: number): number {
+    if (targets === undefined) return 0;
+    const { nodes, offset } = targets;
+    const part = offset === undefined ? 0 : PART;
+    return ((nodes[at].index - this.base + 1) << 16) | part;
   }
 
   private visit(op: string, node: Node, depth: number): void {

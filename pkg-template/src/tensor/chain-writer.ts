@@ -2,13 +2,14 @@
 //
 // At the cursor lie the data of each input that comes with the call, then the numbers,
 // then the core's names of resident tensors; each block from a multiple of four words,
-// and none where there is nothing. What is asked, and how it is answered, is said in
+// and none where there is nothing. Where tensors take the results, the offset in these
+// follows the names at once. What is asked, and how it is answered, is said in
 // `chain-operands.ts`.
 
 import type { Core } from "../core/core.js";
 import { type Arena } from "../memory/arena.js";
 import { aligned } from "../memory/arrays.js";
-import { ChainEncoder } from "./chain-encoder.js";
+import { ChainEncoder, type Targets } from "./chain-encoder.js";
 import type { ChainOperands } from "./chain-operands.js";
 import { ChainStructures } from "./chain-structures.js";
 import type { ResidentTensors } from "./resident-tensors.js";
@@ -31,7 +32,7 @@ export class ChainWriter {
   /** Encodes a chain that is new. Throws if it reads a tensor that was disposed of. */
   encode(about: string, operands: ChainOperands): void {
     const { encoder } = this;
-    encoder.encode(about, operands.asked);
+    encoder.encode(about, operands.asked, operands.targets);
     for (let i = 0; i < encoder.inputs; i += 1) {
       const storage = encoder.storage(i);
       if (storage.dropped) throw disposedError(about, storage.label);
@@ -53,12 +54,13 @@ export class ChainWriter {
     const { encoder } = this;
     // A chain that waited may read tensors that were disposed of since: these are pinned.
     if (this.encoded !== operands) {
-      encoder.encode(operands.method.name, operands.asked);
+      const { method, asked, targets } = operands;
+      encoder.encode(method.name, asked, targets);
     }
     try {
       const resident = this.makeInputsResident(operands);
       const known = this.structures.find(encoder, operands.asked);
-      this.writeInputs(arena, resident);
+      this.writeInputs(arena, resident, operands.targets);
       operands.written(known.roots);
       return known.number;
     } finally {
@@ -69,11 +71,16 @@ export class ChainWriter {
   // Tensors become resident before anything is written, because uploads may move the cursor.
   private makeInputsResident(operands: ChainOperands): number {
     const { encoder } = this;
+    const isPart = operands.targets?.offset !== undefined;
     let resident = 0;
     for (let i = 0; i < encoder.inputs; i += 1) {
       const node = encoder.inputNodes[i]!;
       const storage = node.storage!;
-      if (storage.failure !== undefined) throw storage.failure;
+      if (storage.failure !== undefined) {
+        // A lost tensor is there again once all of it is written.
+        if (i < encoder.operands || isPart) throw storage.failure;
+        storage.expect();
+      }
       if (!storage.isResident) continue;
       this.residents.makeResident(node);
       operands.pinStorage(storage);
@@ -82,7 +89,11 @@ export class ChainWriter {
     return resident;
   }
 
-  private writeInputs(arena: Arena, resident: number): void {
+  private writeInputs(
+    arena: Arena,
+    resident: number,
+    targets: Targets | undefined,
+  ): void {
     const { encoder } = this;
     let data = 0;
     for (let i = 0; i < encoder.inputs; i += 1) {
@@ -90,7 +101,8 @@ export class ChainWriter {
       if (!storage.isResident) data += aligned(storage.words);
     }
     const numbers = aligned(encoder.numbers);
-    let at = arena.reserve(data + numbers + aligned(resident));
+    const names = aligned(targets === undefined ? resident : resident + 1);
+    let at = arena.reserve(data + numbers + names);
     let name = at + data + numbers;
     arena.putNumbers(encoder.values, encoder.numbers, at + data);
     for (let i = 0; i < encoder.inputs; i += 1) {
@@ -103,6 +115,7 @@ export class ChainWriter {
         storage.uses += 1;
       }
     }
+    if (targets !== undefined) arena.words[name] = targets.offset ?? 0;
   }
 
   private clear(): void {

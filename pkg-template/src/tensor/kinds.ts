@@ -1,6 +1,6 @@
 // The kinds of elements of tensors, as types alone.
 
-import type { TensorData } from "./copy-in.js";
+import type { NestedNumbers, TensorData } from "./copy-in.js";
 import type { Tensor } from "./tensor.js";
 
 /** What a tensor may hold: floats, or whole numbers to pick elements with. */
@@ -21,6 +21,18 @@ export type KindOf<Data extends TensorData> = Data extends
   Uint32Array | Int32Array
   ? Uint32Array
   : Float32Array;
+
+/** What may be written to a tensor of a kind. */
+export type DataOf<Kind extends Elements> = Kind extends Float32Array
+  ? Float32Array | NestedNumbers
+  : Uint32Array | Int32Array;
+
+/** The tensors that computing tensors gives. */
+export type TensorsOf<Tensors extends readonly Tensor<Elements>[]> = {
+  -readonly [At in keyof Tensors]: Tensors[At] extends Tensor<infer Kind>
+    ? Tensor<Kind>
+    : never;
+};
 
 /** The arrays that reading tensors gives. */
 export type ArraysOf<Tensors extends readonly Tensor<Elements>[]> = {

@@ -25,10 +25,20 @@ import {
   AUTO,
   bytesOf,
   FEWER,
+  lostError,
   NOWHERE,
   paddedBytesOf,
   type TensorStorage,
 } from "./storage.js";
+
+/** A tensor that went with a device, and that nothing could restore. */
+export interface LostTensor {
+  /** The label that the tensor was made with. */
+  readonly label: string | undefined;
+  readonly elements: number;
+  /** What calls that read the tensor reject with. */
+  readonly error: FramebatchError;
+}
 
 /** The resident tensors of one session. */
 export class ResidentTensors {
@@ -41,6 +51,7 @@ export class ResidentTensors {
   private readonly collected = new FinalizationRegistry<TensorStorage>(
     (storage) => this.drop(storage),
   );
+  private lost: TensorStorage[] = [];
   /** Whether there is no device to upload to. */
   isLost = false;
 
@@ -82,6 +93,7 @@ export class ResidentTensors {
   drop(storage: TensorStorage): void {
     if (storage.dropped) return;
     storage.dropped = true;
+    storage.recomputation = undefined;
     this.collected.unregister(storage);
     this.early.delete(storage);
     if (storage.pins === 0) this.free(storage);
@@ -100,18 +112,59 @@ export class ResidentTensors {
     return buffer && { buffer, offset: 0, size: bytesOf(storage) };
   }
 
-  /** Uploads everything again when there is another device. */
+  /**
+   * Uploads everything again when there is another device, and makes room for what is to be
+   * computed again.
+   */
   hear(event: DeviceEvent): void {
     this.isLost = event === "lost";
     if (this.isLost || this.core === undefined) return;
     for (const storage of this.held.values()) {
       try {
-        if (storage.place === undefined) this.fill(storage);
-        else throw new Error("its GPUBuffer is of the lost device");
+        this.restore(storage);
       } catch (error) {
         this.lose(storage, error);
       }
     }
+  }
+
+  /** The tensors that are computed again after a loss, each behind its operands. */
+  get recomputable(): TensorStorage[] {
+    const all = [...this.held.values()];
+    return all.filter(({ recomputation }) => recomputation !== undefined);
+  }
+
+  /** Has the calls made in `make` go before all that waits. */
+  restoreFirst(make: () => void): void {
+    try {
+      this.core!.begin_restoration();
+      make();
+      // A call in `make` may have ended the session.
+      this.core?.end_restoration();
+    } catch (thrown) {
+      this.trapped(thrown);
+    }
+  }
+
+  /** A tensor's data went with the device: what reads the tensor rejects from here on. */
+  lose(storage: TensorStorage, cause: unknown): void {
+    storage.failure = lostError(storage, cause);
+    storage.place = undefined;
+    storage.recomputation = undefined;
+    this.lost.push(storage);
+    // The core settles calls that name a released tensor as `device-lost`.
+    this.release(storage);
+  }
+
+  /** The tensors that were lost since this was asked last. */
+  takeLost(): readonly LostTensor[] {
+    const lost = this.lost.map(({ label, words: elements, failure }) => ({
+      label,
+      elements,
+      error: failure!,
+    }));
+    this.lost = [];
+    return lost;
   }
 
   private hold(storage: TensorStorage): void {
@@ -123,12 +176,29 @@ export class ResidentTensors {
     // While the device is lost there is nothing to fill; the next device is filled in `hear`.
     if (this.isLost) return;
     try {
-      if (storage.place === undefined) this.fill(storage);
+      if (storage.contents !== "data") this.allocate(storage);
+      else if (storage.place === undefined) this.fill(storage);
       else this.import(storage, storage.place);
     } catch (error) {
       this.release(storage);
       throw error;
     }
+  }
+
+  private restore(storage: TensorStorage): void {
+    const { contents, place, recomputation } = storage;
+    if (place !== undefined) {
+      throw new Error("its GPUBuffer is of the lost device");
+    }
+    if (contents === "data") return this.fill(storage);
+    if (contents === "stored" && recomputation === undefined) {
+      throw new Error("only the device had it");
+    }
+    this.allocate(storage);
+  }
+
+  private allocate({ number, words }: TensorStorage): void {
+    this.ask(() => checked(this.core!, this.core!.allocate(number, words)));
   }
 
   private import(
@@ -171,17 +241,6 @@ export class ResidentTensors {
     const fits = (x: number): boolean => Math.abs(x) < 65520 || !isFinite(x);
     if (engine !== "gpu" || software) return false;
     return allocate(wantOf(storage), () => storage.own())?.every(fits) ?? false;
-  }
-
-  // The core settles calls that name a released tensor as `device-lost`.
-  private lose(storage: TensorStorage, cause: unknown): void {
-    storage.failure = new FramebatchError(
-      "device-lost",
-      `${subject("tensor", storage.label)}: its data was lost with the device, and could not be restored (${(cause as Error).message}); make it anew`,
-      { cause },
-    );
-    storage.place = undefined;
-    this.release(storage);
   }
 
   private free(storage: TensorStorage): void {

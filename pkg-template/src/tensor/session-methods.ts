@@ -1,17 +1,19 @@
-// `gpu.tensor`, `gpu.where` and `gpu.readAll`: from data to a tensor, of several tensors one,
-// and from tensors to arrays.
+// `gpu.tensor`, `gpu.where`, `gpu.computeAll` and `gpu.readAll`: from data to a tensor, of
+// several tensors one, from recorded tensors to tensors on the device, and to arrays.
 
 import { endedError } from "../calls/call-errors.js";
-import type { CallOptions } from "../calls/call-options.js";
+import type { CallOptions, ComputeOptions } from "../calls/call-options.js";
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkOptions, labeled } from "../checks/options.js";
 import { where } from "./arithmetic.js";
 import { type BufferOptions, bufferInput, isBuffer } from "./buffer-input.js";
-import { ChainOperands, READ_ALL } from "./chain-operands.js";
 import type { TensorData } from "./copy-in.js";
 import { inputOf, type TensorOptions } from "./input.js";
 import type { Elements } from "./kinds.js";
 import type { Node } from "./node.js";
+import { READ_ALL, ReadOperands } from "./read-operands.js";
+import { compute } from "./stored-calls.js";
+import { COMPUTE_ALL } from "./stored-operands.js";
 import { nodeOf, operandOf, Tensor } from "./tensor.js";
 import type { TensorSession } from "./tensor-session.js";
 
@@ -68,6 +70,25 @@ function dataInput(
   return inputOf(calls, labeled("tensor", options.label), data, dims, options);
 }
 
+/** Computes several tensors of a session into new ones, in one call. */
+export function computeTensors<Tensors extends object>(
+  calls: TensorSession,
+  tensors: readonly Tensor<Elements>[],
+  options: ComputeOptions | undefined,
+): Promise<Tensors> {
+  try {
+    return compute(calls, {
+      method: COMPUTE_ALL,
+      roots: nodesOf("computeAll", calls, tensors),
+      options,
+      give: (nodes) =>
+        nodes.map((node) => new Tensor(calls, node)) as object as Tensors,
+    });
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
 /** Reads several tensors of a session in one call. */
 export function readTensors<Answer>(
   calls: TensorSession,
@@ -75,16 +96,21 @@ export function readTensors<Answer>(
   options: ReadAllOptions | undefined,
 ): Promise<Answer> {
   try {
-    if (!Array.isArray(tensors)) {
-      throw invalid(
-        "readAll",
-        `give an array of tensors, got ${kindOf(tensors)}`,
-      );
-    }
-    const roots = tensors.map((tensor) => nodeOf("readAll", calls, tensor));
-    const operands = new ChainOperands(calls.chains, READ_ALL, roots);
+    const roots = nodesOf("readAll", calls, tensors);
+    const operands = new ReadOperands(calls.chains, READ_ALL, roots);
     return calls.take(operands, options as CallOptions);
   } catch (error) {
     return Promise.reject(error);
   }
+}
+
+function nodesOf(
+  op: string,
+  calls: TensorSession,
+  tensors: readonly Tensor<Elements>[],
+): Node[] {
+  if (!Array.isArray(tensors)) {
+    throw invalid(op, `give an array of tensors, got ${kindOf(tensors)}`);
+  }
+  return tensors.map((tensor) => nodeOf(op, calls, tensor));
 }

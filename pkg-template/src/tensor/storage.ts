@@ -8,6 +8,7 @@ import { FramebatchError, subject } from "../checks/errors.js";
 import type { TensorBuffer } from "../core/core.js";
 import type { Span } from "../memory/arrays.js";
 import { PACKED, RESIDENT } from "./codes.js";
+import type { Recomputation } from "./recomputation.js";
 
 /** Words from which on data lies on the device at once, and is not copied. */
 export const LARGE = 16_384;
@@ -15,11 +16,20 @@ export const LARGE = 16_384;
 /** What to do where the page has no memory for a tensor. */
 export const FEWER = "dispose of tensors, or make this one of fewer elements";
 
+/** The largest of indexes that the page does not have: no axis counts as too short. */
+export const UNKNOWN = -1;
+
 /** The number of a tensor that the core does not have. */
 export const NOWHERE = -1;
 
 /** The home of data that is packed as f16 where that suits the device and the data. */
 export const AUTO = -1;
+
+/**
+ * What a tensor holds on the device: the page's data; or what the first call that writes
+ * the tensor is going to store there; or what calls stored there, which no page has.
+ */
+export type Contents = "data" | "expected" | "stored";
 
 /** The data of one tensor, in the page and on the device. */
 export class TensorStorage {
@@ -35,6 +45,13 @@ export class TensorStorage {
   place: TensorBuffer | undefined;
   /** Why the device does not have the data any more. */
   failure: FramebatchError | undefined;
+  contents: Contents = "data";
+  /** How what calls stored there is computed again; undefined where that cannot be. */
+  recomputation: Recomputation | undefined;
+  /** Whether calls write the tensor, which is on the device then. */
+  isTarget = false;
+  /** Whether the data goes with its call, however long it is. */
+  isPassing = false;
 
   constructor(
     /** The page's own data; undefined once only the device has it, or nobody needs it. */
@@ -43,7 +60,7 @@ export class TensorStorage {
     /** How the device keeps the data, as a number of the wire or {@link AUTO}. */
     public home: number,
     /** The largest index of the data; undefined for floats. */
-    readonly largest: number | undefined,
+    public largest: number | undefined,
     readonly keep: boolean,
     readonly label: string | undefined,
     /** Elements of a row along the first axis; 0 where all data must lie in one buffer. */
@@ -54,8 +71,35 @@ export class TensorStorage {
   get isResident(): boolean {
     if (this.number !== NOWHERE) return true;
     const { words, uses, home, place } = this;
+    if (this.isTarget || this.isPassing) return this.isTarget;
     const isLong = words >= LARGE || place !== undefined;
     return words > 0 && (isLong || uses > 0 || home > RESIDENT);
+  }
+
+  /** Calls that one after another led to the data; without end where it cannot be had again. */
+  get depth(): number {
+    const { contents, recomputation, data, keep, place } = this;
+    if (contents !== "data") return recomputation?.depth ?? Infinity;
+    return keep && data !== undefined && place === undefined ? 0 : Infinity;
+  }
+
+  /** A call is going to write all of the tensor, which holds nothing until then. */
+  expect(): void {
+    this.contents = "expected";
+    this.data = undefined;
+    this.failure = undefined;
+  }
+
+  /**
+   * A call wrote the tensor. Invariant: the page's data is older from here on, and neither
+   * travels with calls nor restores the tensor.
+   */
+  store(recomputation: Recomputation | undefined): void {
+    this.contents = "stored";
+    this.data = undefined;
+    // What a later call wrote stands, though an earlier one failed.
+    this.failure = undefined;
+    this.recomputation = recomputation;
   }
 
   /** The data in an array of its own; undefined where the page has none. */
@@ -80,6 +124,19 @@ export function bytesOf({ words, home }: TensorStorage): number {
 /** The same up to a multiple of 16: kernels read so many bytes at a time. */
 export function paddedBytesOf(storage: TensorStorage): number {
   return Math.ceil(bytesOf(storage) / 16) * 16;
+}
+
+/** The error of whatever reads a tensor that went with the device. */
+export function lostError(
+  { label }: TensorStorage,
+  cause: unknown,
+): FramebatchError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new FramebatchError(
+    "device-lost",
+    `${subject("tensor", label)}: its data was lost with the device, and could not be restored (${why}); make it anew`,
+    { cause },
+  );
 }
 
 /** The error of whatever is asked of a tensor that was disposed of. */

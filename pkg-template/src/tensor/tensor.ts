@@ -8,21 +8,28 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { endedError } from "../calls/call-errors.js";
-import type { CallOptions } from "../calls/call-options.js";
+import type {
+  CallOptions,
+  ComputeOptions,
+  StoreOptions,
+} from "../calls/call-options.js";
 import { invalid, kindOf } from "../checks/errors.js";
 import type { TensorBuffer } from "../core/core.js";
 import * as arithmetic from "./arithmetic.js";
 import { attention, type AttentionOptions } from "./attention.js";
-import { ChainOperands, READ } from "./chain-operands.js";
-import { BINARY, FLOATS, NORM, REDUCTION, UNARY } from "./codes.js";
+import { FLOATS, NORM, REDUCTION } from "./codes.js";
 import * as movement from "./data-movement.js";
 import type { SliceRange } from "./data-movement.js";
+import { Elementwise } from "./elementwise.js";
 import { inputOf } from "./input.js";
-import type { DTypeOf, Elements, Fresh } from "./kinds.js";
+import type { DataOf, DTypeOf, Elements, Fresh } from "./kinds.js";
 import { constant, type Node } from "./node.js";
+import { READ, ReadOperands } from "./read-operands.js";
 import * as reductions from "./reductions.js";
 import type { NormOptions, ReduceOptions } from "./reductions.js";
 import { disposedError } from "./storage.js";
+import { compute, computeInto, write } from "./stored-calls.js";
+import { COMPUTE } from "./stored-operands.js";
 import type { TensorSession } from "./tensor-session.js";
 
 /** The node of a tensor of this session; throws for anything else, look-alikes too. */
@@ -38,13 +45,14 @@ export let nodeOf!: (op: string, calls: TensorSession, value: unknown) => Node;
  * const rows = gpu.tensor(new Float32Array([1, -2, 3, -4]), [2, 2]);
  * await rows.relu().scale(2).add(1).read(); // [3, 1, 7, 1]
  */
-export class Tensor<Kind extends Elements = Float32Array> {
+export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
   readonly #calls: TensorSession;
   readonly #node: Node;
   #isDisposed = false;
 
   /** Tensors come from `gpu.tensor`, and from other tensors. */
   constructor(calls: TensorSession, node: Node) {
+    super();
     this.#calls = calls;
     this.#node = node;
   }
@@ -74,162 +82,93 @@ export class Tensor<Kind extends Elements = Float32Array> {
     try {
       const calls = this.#calls;
       const roots = [nodeOf("read", calls, this)];
-      return calls.take(new ChainOperands(calls.chains, READ, roots), options);
+      return calls.take(new ReadOperands(calls.chains, READ, roots), options);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  /** 0 where an element is negative. */
-  relu(): Tensor {
-    return this.#unary(UNARY.relu);
-  }
-  /** 1 / (1 + e⁻ˣ). */
-  sigmoid(): Tensor {
-    return this.#unary(UNARY.sigmoid);
-  }
-  /** Hyperbolic tangent. */
-  tanh(): Tensor {
-    return this.#unary(UNARY.tanh);
-  }
-  /** x · sigmoid(x). */
-  silu(): Tensor {
-    return this.#unary(UNARY.silu);
-  }
-  /** The same as {@link silu}, by its other name. */
-  swish(): Tensor {
-    return this.#unary(UNARY.silu);
-  }
-  /** x · Φ(x), by the error function, or by its usual approximation with tanh. */
-  gelu(options?: { approximate?: "tanh" }): Tensor {
-    return this.#unary(arithmetic.geluOf(options));
-  }
-  /** eˣ. */
-  exp(): Tensor {
-    return this.#unary(UNARY.exp);
-  }
-  /** Natural logarithm. */
-  log(): Tensor {
-    return this.#unary(UNARY.log);
-  }
-  /** Square root. */
-  sqrt(): Tensor {
-    return this.#unary(UNARY.sqrt);
-  }
-  /** Absolute value. */
-  abs(): Tensor {
-    return this.#unary(UNARY.abs);
-  }
-  /** −x. */
-  neg(): Tensor {
-    return this.#unary(UNARY.neg);
-  }
-  /** Sine of radians, for every finite number. */
-  sin(): Tensor {
-    return this.#unary(UNARY.sin);
-  }
-  /** Cosine of radians, for every finite number. */
-  cos(): Tensor {
-    return this.#unary(UNARY.cos);
-  }
-  /** The largest whole number that is not above. */
-  floor(): Tensor {
-    return this.#unary(UNARY.floor);
-  }
-  /** The smallest whole number that is not below. */
-  ceil(): Tensor {
-    return this.#unary(UNARY.ceil);
-  }
-  /** The nearest whole number, and of two that are as near the even one: 0.5 gives 0, 1.5 gives 2. */
-  round(): Tensor {
-    return this.#unary(UNARY.round);
-  }
-  /** −1, 0 or 1; NaN of NaN. */
-  sign(): Tensor {
-    return this.#unary(UNARY.sign);
+  /**
+   * Computes the tensor, and leaves the result on the device: resolves to a tensor of it, of
+   * the same shape, as soon as that was submitted. Nothing is read back. The calls of a frame
+   * share a submission as those of {@link read} do, and see what calls before them wrote.
+   * Takes the options of every call but `into`, and `keep`. Of a tensor of data it makes a
+   * copy.
+   *
+   * What fails before the submission rejects the promise, and what fails later the next
+   * reading of the tensor. The memory is given back by {@link dispose}, or once nobody holds
+   * the tensor. After a lost device the tensor is computed again unasked, as long as no
+   * operand of it was disposed of, collected or written since, and 32 such calls deep at
+   * most. Otherwise, and with `keep: false`, reading it rejects with `device-lost`.
+   *
+   * @example
+   * const x = gpu.tensor([1, 2, 3]);
+   * const squares = await x.mul(x).compute(); // stays on the device
+   * await squares.sum().read(); // [14]
+   * squares.dispose();
+   */
+  compute(options?: ComputeOptions): Promise<Tensor<Kind>> {
+    const calls = this.#calls;
+    try {
+      return compute(calls, {
+        method: COMPUTE,
+        roots: [nodeOf("compute", calls, this)],
+        options,
+        give: (nodes) => this.#give<Kind>(nodes[0]),
+      });
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
-  /** The sum of both. */
-  add(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.add, "add", other);
-  }
-  /** The difference, element by element: this tensor less the other. */
-  sub(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.sub, "sub", other);
-  }
-  /** The product, element by element. */
-  mul(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.mul, "mul", other);
-  }
   /**
-   * The quotient, element by element: this tensor by the other. Division by zero gives infinities and NaN where
-   * the device has them: WGSL does not promise it.
+   * Computes the tensor, and stores the result in a tensor that is there: one of
+   * `gpu.tensor` or of {@link compute}, of the same shape and kind, kept as `f32`. The target
+   * may be among the operands, as in a step of a simulation. Calls take effect in the order
+   * in which they were made: a reading behind this call finds the new values, without an
+   * `await` in between. Resolves to nothing when it was submitted, because the target is at
+   * hand. Takes the options of every call but `into`.
+   *
+   * From then on only the device has the target's values. After a lost device they are gone:
+   * `restored` names the target, and reading it rejects with `device-lost` until all of it is
+   * written again. Rejects with `invalid-input` for any other target.
+   *
+   * @example
+   * const state = gpu.tensor([1, 2, 3]);
+   * for (let step = 0; step < 10; step += 1) state.scale(2).computeInto(state);
+   * await state.read(); // [1024, 2048, 3072]
    */
-  div(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.div, "div", other);
-  }
-  /** The smaller element; NaN where either is. */
-  minimum(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.minimum, "minimum", other);
-  }
-  /** The larger element; NaN where either is. */
-  maximum(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.maximum, "maximum", other);
-  }
-  /** The power, element by element: this tensor to the power of the other. */
-  pow(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.pow, "pow", other);
-  }
-  /**
-   * What is left of this tensor after whole multiples of the other, with the sign of the
-   * other, as in NumPy and TensorFlow.js: −1 by 3 gives 2. NaN by 0. The remainder of
-   * floats is exact, however large the quotient.
-   */
-  mod(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.mod, "mod", other);
-  }
-  /** The angle of points in radians, from −π to π: this is y, and `x` the other coordinate. */
-  atan2(x: Tensor | number): Tensor {
-    return this.#binary(BINARY.atan2, "atan2", x);
-  }
-  /** 1 where this is less than the other, else 0. Comparisons with NaN are 0. */
-  less(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.less, "less", other);
-  }
-  /** 1 where this is less than the other or equal, else 0. */
-  lessEqual(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.lessEqual, "lessEqual", other);
-  }
-  /** 1 where this is greater than the other, else 0. */
-  greater(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.greater, "greater", other);
-  }
-  /** 1 where this is greater than the other or equal, else 0. */
-  greaterEqual(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.greaterEqual, "greaterEqual", other);
-  }
-  /** 1 where both are equal, else 0. */
-  equal(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.equal, "equal", other);
-  }
-  /** 0 where both are equal, else 1: NaN differs from all. */
-  notEqual(other: Tensor | number): Tensor {
-    return this.#binary(BINARY.notEqual, "notEqual", other);
-  }
-  /** Every element times a number. */
-  scale(factor: number): Tensor {
-    if (typeof factor !== "number") {
-      throw invalid("scale", `factor must be a number, got ${kindOf(factor)}`);
+  computeInto(target: Tensor<Kind>, options?: StoreOptions): Promise<void> {
+    const calls = this.#calls;
+    try {
+      const root = nodeOf("computeInto", calls, this);
+      const into = nodeOf("computeInto", calls, target);
+      return computeInto(calls, root, into, options);
+    } catch (error) {
+      return Promise.reject(error);
     }
-    return this.#binary(BINARY.mul, "scale", factor);
   }
-  /** Each element, or the bound that it is outside of: minimum(maximum(x, low), high). */
-  clamp(low: Tensor | number, high: Tensor | number): Tensor {
-    const x = this.#own("clamp");
-    const bounds = [low, high].map((bound) =>
-      operandOf("clamp", this.#calls, bound),
-    );
-    return this.#give(arithmetic.clamp(x, bounds[0], bounds[1]));
+
+  /**
+   * Stores data in the tensor, from element `offset` on, row-major; what lies beside it
+   * stays. The tensor is one that {@link computeInto} could write, and the order among other
+   * calls is as there. Data is taken as by `gpu.tensor`, and may be changed as soon as this
+   * returns. Resolves to nothing when it was submitted. Rejects with `invalid-input` where
+   * data is of another kind, or does not fit.
+   *
+   * @example
+   * const state = gpu.tensor(new Float32Array(4));
+   * state.write([7, 8], 2);
+   * await state.read(); // [0, 0, 7, 8]
+   */
+  write(data: DataOf<Kind>, offset = 0, options?: StoreOptions): Promise<void> {
+    const calls = this.#calls;
+    try {
+      const target = nodeOf("write", calls, this);
+      return write(calls, target, { data, offset }, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** The sum of products along the last axis, which is gone from the result. */
@@ -380,7 +319,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
   /**
    * Where the tensor lies on `gpu.device`, in bytes, for the page's own renderer; it
    * changes after `restored`. Undefined on the CPU, and for a tensor that no buffer of the
-   * device holds. Only for tensors of `gpu.tensor`, once the session is open.
+   * device holds. Only for tensors of `gpu.tensor` and `compute`, once the session is open.
    */
   gpuBuffer(): TensorBuffer | undefined {
     const { storage } = this.#own("gpuBuffer");
@@ -392,11 +331,14 @@ export class Tensor<Kind extends Elements = Float32Array> {
         "the session is still opening; await gpu.ready first",
       );
     }
-    if (storage === undefined || storage.words === 0) {
+    if (storage === undefined) {
       throw invalid(
         "gpuBuffer",
-        "only data lies in a buffer of its own; read what is computed, and give it to gpu.tensor",
+        "a recorded tensor lies in no buffer; await its compute(), and ask that tensor",
       );
+    }
+    if (storage.words === 0) {
+      throw invalid("gpuBuffer", "a tensor without elements lies in no buffer");
     }
     if (storage.failure !== undefined) throw storage.failure;
     residents.makeResident(this.#node);
@@ -406,7 +348,7 @@ export class Tensor<Kind extends Elements = Float32Array> {
   /**
    * Gives the tensor's memory back as soon as no pending call needs it. Using it after
    * that throws `disposed`, and reading what was recorded from its data rejects. A
-   * computed tensor has no memory, and what was recorded from it goes on.
+   * recorded tensor has no memory, and what was recorded from it goes on.
    *
    * @example
    * {
@@ -440,6 +382,33 @@ export class Tensor<Kind extends Elements = Float32Array> {
     };
   }
 
+  protected override unary(fn: number): Tensor {
+    return this.#give(
+      arithmetic.unary(fn, this.#own(arithmetic.UNARY_NAMES[fn])),
+    );
+  }
+
+  protected override binary(
+    fn: number,
+    op: string,
+    other: Tensor | number,
+  ): Tensor {
+    const x = this.#own(op);
+    const operand = operandOf(op, this.#calls, other);
+    return this.#give(arithmetic.binary(fn, x, operand));
+  }
+
+  protected override bounded(
+    low: Tensor | number,
+    high: Tensor | number,
+  ): Tensor {
+    const x = this.#own("clamp");
+    const bounds = [low, high].map((bound) =>
+      operandOf("clamp", this.#calls, bound),
+    );
+    return this.#give(arithmetic.clamp(x, bounds[0], bounds[1]));
+  }
+
   #own(op: string): Node {
     if (this.#isDisposed) throw disposedError(op, this.#node.storage?.label);
     return this.#node;
@@ -447,18 +416,6 @@ export class Tensor<Kind extends Elements = Float32Array> {
 
   #give<Given extends Elements = Float32Array>(node: Node): Tensor<Given> {
     return new Tensor(this.#calls, node);
-  }
-
-  #unary(fn: number): Tensor {
-    return this.#give(
-      arithmetic.unary(fn, this.#own(arithmetic.UNARY_NAMES[fn])),
-    );
-  }
-
-  #binary(fn: number, op: string, other: Tensor | number): Tensor {
-    const x = this.#own(op);
-    const operand = operandOf(op, this.#calls, other);
-    return this.#give(arithmetic.binary(fn, x, operand));
   }
 
   #reduce<Given extends Elements = Float32Array>(

@@ -2,6 +2,7 @@
 
 mod limits;
 mod priorities;
+mod restoration;
 mod under_random_events;
 
 use super::*;

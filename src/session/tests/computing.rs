@@ -13,10 +13,10 @@ fn square() -> Shape {
 }
 
 /// What a step computes of resident tensors, and the numbers of the inputs that it is stored in.
-type Record = fn(&mut Chain, &[NodeId]) -> Result<Vec<(NodeId, usize)>, Error>;
+pub(super) type Record = fn(&mut Chain, &[NodeId]) -> Result<Vec<(NodeId, usize)>, Error>;
 
 /// Asks for a step over these tensors.
-fn step(session: &mut Session<Frail>, tensors: &[u32], record: Record) -> Ticket {
+pub(super) fn step(session: &mut Session<Frail>, tensors: &[u32], record: Record) -> Ticket {
     let mut chain = Chain::default();
     let inputs: Vec<NodeId> = tensors
         .iter()
@@ -38,7 +38,7 @@ fn step(session: &mut Session<Frail>, tensors: &[u32], record: Record) -> Ticket
 }
 
 /// Asks for floats to be written from a place on.
-fn write(
+pub(super) fn write(
     session: &mut Session<Frail>,
     tensor: u32,
     floats: &[f32],
@@ -71,7 +71,7 @@ fn write(
 }
 
 /// Asks for a tensor's floats.
-fn read(session: &mut Session<Frail>, tensor: u32) -> Ticket {
+pub(super) fn read(session: &mut Session<Frail>, tensor: u32) -> Ticket {
     let mut chain = Chain::default();
     let x = chain.input(square(), DType::F32, Home::Resident);
     chain.output(x.expect("room")).expect("a node of it");
@@ -89,7 +89,7 @@ fn tensor(session: &mut Session<Frail>, floats: &[f32]) -> u32 {
 }
 
 /// The floats of one call among those that were sent together.
-fn floats_of(settlements: &[Settlement], ticket: Ticket) -> Vec<f32> {
+pub(super) fn floats_of(settlements: &[Settlement], ticket: Ticket) -> Vec<f32> {
     super::writing::result_of(settlements, ticket)
 }
 
@@ -203,4 +203,40 @@ fn a_plan_shows_the_copy_of_a_result_by_scratch() {
     let text = session.end_explain();
     let copied = "copy     (s2) -> tensor 0, 1 calls";
     assert!(text.contains(copied), "{text}");
+}
+
+#[test]
+fn what_is_computed_again_after_a_loss_is_there_for_all_that_waits() {
+    let mut session = session(1 << 20);
+    let x = tensor(&mut session, &A);
+    let y = session.hold();
+    session.allocate(y, 9).expect("room");
+    let negate: Record = |g, x| Ok(vec![(g.unary(UnaryFn::Neg, x[0])?, 1)]);
+    step(&mut session, &[x, y], negate);
+    let sent = launch(&mut session);
+    land_all(&mut session, sent);
+
+    // Calls that wait over the loss: a reading, and a write of what the tensor came from.
+    let before = read(&mut session, y);
+    write(&mut session, x, &[50.0], 0).expect("within");
+    session.lose(session.generation());
+    session.replace_device(Frail::new(1 << 20), NOW);
+    session.fill(x, bytemuck::cast_slice(&A)).expect("room");
+    session.allocate(y, 9).expect("room");
+    session.begin_restoration();
+    step(&mut session, &[x, y], negate);
+    session.end_restoration();
+    assert_eq!(session.give_up_unreadable(), []);
+
+    let after = read(&mut session, y);
+    let last = read(&mut session, x);
+    session.flush();
+    let mut settlements = Vec::new();
+    while let Some(sent) = session.launch(NOW) {
+        settlements.extend(land_all(&mut session, sent));
+    }
+    let negated = A.map(|x| -x);
+    assert_eq!(floats_of(&settlements, before), negated);
+    assert_eq!(floats_of(&settlements, after), negated);
+    assert_eq!(floats_of(&settlements, last)[0], 50.0);
 }

@@ -1,0 +1,57 @@
+// How a computed tensor is computed again on another device.
+//
+// A record of the computation has nodes of its own, of the storages of its operands:
+// tensors that nobody holds any more are collected, whatever was computed from them. When
+// records are used is told in `stored-calls.ts`.
+
+import { Node } from "./node.js";
+import type { TensorStorage } from "./storage.js";
+
+/** Calls that one after another lead to a tensor at most, for it to be computed again. */
+export const MOST_CALLS = 32;
+
+/** What is remembered of a computed tensor. */
+export interface Recomputation {
+  readonly root: Node;
+  readonly operands: readonly TensorStorage[];
+  /** Calls that one after another led to the tensor. */
+  readonly depth: number;
+}
+
+/** The record of a computation; undefined where it could not be repeated. */
+export function recomputationOf(root: Node): Recomputation | undefined {
+  const operands: TensorStorage[] = [];
+  const copies = new Map<Node, Node>();
+  let depth = 0;
+  const copy = (node: Node): Node => {
+    const known = copies.get(node);
+    if (known !== undefined) return known;
+    const { code, attributes, shape, dtype, storage, value } = node;
+    if (storage !== undefined) {
+      operands.push(storage);
+      depth = Math.max(depth, storage.depth);
+    }
+    const own = new Node(
+      code,
+      node.operands.map(copy),
+      attributes,
+      shape,
+      dtype,
+      storage,
+      value,
+    );
+    copies.set(node, own);
+    return own;
+  };
+  const own = copy(root);
+  if (depth >= MOST_CALLS) return undefined;
+  return { root: own, operands, depth: depth + 1 };
+}
+
+/** Whether all operands are what they were, as far as the page knows. */
+export function isRepeatable({ operands }: Recomputation): boolean {
+  return operands.every(
+    ({ dropped, failure, depth }) =>
+      !dropped && failure === undefined && depth < MOST_CALLS,
+  );
+}

@@ -1,0 +1,234 @@
+// The calls whose results stay on the device: `compute`, `computeInto` and `write`, and what
+// is computed again after a loss.
+//
+// Which tensors may take results is decided here. How such calls are answered is in
+// `stored-operands.ts`; how a lost tensor gets its place on the next device, in
+// `resident-tensors.ts`.
+
+import type { ComputeOptions, StoreOptions } from "../calls/call-options.js";
+import { allocate } from "../checks/allocation.js";
+import { invalid } from "../checks/errors.js";
+import { labeled } from "../checks/options.js";
+import type { Span } from "../memory/arrays.js";
+import { FLOATS, RESIDENT } from "./codes.js";
+import { copyIn, type TensorData } from "./copy-in.js";
+import { input, type Node } from "./node.js";
+import { isRepeatable } from "./recomputation.js";
+import { isSame, type Shape, shapeOf, text } from "./shape.js";
+import { FEWER, TensorStorage, UNKNOWN } from "./storage.js";
+import {
+  type COMPUTE,
+  type COMPUTE_ALL,
+  COMPUTE_INTO,
+  RECOMPUTE,
+  StoredOperands,
+  WRITE,
+} from "./stored-operands.js";
+import type { TensorSession } from "./tensor-session.js";
+
+/** Results that tensors of their own take. */
+export interface Computation<Answer extends object> {
+  readonly method: typeof COMPUTE | typeof COMPUTE_ALL;
+  readonly roots: readonly Node[];
+  readonly options: ComputeOptions | undefined;
+  /** What the call resolves to, of the nodes of the new tensors. */
+  readonly give: (nodes: readonly Node[]) => Answer;
+}
+
+/** Has results computed into new tensors. Throws where there are too many. */
+export function compute<Answer extends object>(
+  calls: TensorSession,
+  { method, roots, options, give }: Computation<Answer>,
+): Promise<Answer> {
+  const nodes = roots.map((root) => inputLike(root, options?.label));
+  const holdsAny = ({ shape }: Node): boolean => shape.count > 0;
+  const operands = new StoredOperands(calls.chains, {
+    method,
+    roots: roots.filter(holdsAny),
+    targets: { nodes: nodes.filter(holdsAny), offset: undefined },
+    isRemembered: options?.keep !== false,
+    answer: give(nodes),
+  });
+  return calls.take(operands, options);
+}
+
+/** Has a result stored in a tensor that is there. Throws where the tensor does not take it. */
+export function computeInto(
+  calls: TensorSession,
+  root: Node,
+  target: Node,
+  options: StoreOptions | undefined,
+): Promise<void> {
+  const about = labeled(COMPUTE_INTO.name, options?.label);
+  checkTarget(about, target);
+  if (root.dtype !== target.dtype) {
+    throw invalid(
+      about,
+      `the result holds ${nameOf(root)}, and the target ${nameOf(target)}; give a target of the same kind`,
+    );
+  }
+  if (!isSame(root.shape.dims, target.shape.dims)) {
+    throw invalid(
+      about,
+      `the result has shape ${text(root.shape.dims)}, and the target ${text(target.shape.dims)}; give a target of the same shape, or reshape the result`,
+    );
+  }
+  return store(calls, { method: COMPUTE_INTO, root, target, options });
+}
+
+/** What `write` takes. */
+export interface Written {
+  readonly data: TensorData;
+  /** Elements of the target in front of the data. */
+  readonly offset: number;
+}
+
+/** Has data stored in a tensor that is there. Throws where the data does not fit. */
+export function write(
+  calls: TensorSession,
+  target: Node,
+  { data, offset }: Written,
+  options: StoreOptions | undefined,
+): Promise<void> {
+  const about = labeled(WRITE.name, options?.label);
+  checkTarget(about, target);
+  const { data: own } = copyIn(calls.slab, about, data, undefined);
+  const { dtype, shape } = target;
+  const Fitting = dtype === FLOATS ? Float32Array : Uint32Array;
+  if (!(own.memory instanceof Fitting)) {
+    throw invalid(
+      about,
+      dtype === FLOATS
+        ? "the tensor holds floats; give a Float32Array, or numbers"
+        : "the tensor holds indexes; give a Uint32Array or an Int32Array",
+    );
+  }
+  if (!Number.isInteger(offset) || offset < 0) {
+    throw invalid(about, `offset must be a whole number from 0, got ${offset}`);
+  }
+  const { words } = own;
+  if (offset + words > shape.count) {
+    throw invalid(
+      about,
+      `data has ${words} elements and begins at element ${offset}, but the tensor holds ${shape.count}; give fewer, or a smaller offset`,
+    );
+  }
+  const storage = storageOf(words, dtype, options?.label);
+  // While the session opens, the caller may change its array before the call is written.
+  storage.data = calls.core === undefined ? copyOf(about, own) : own;
+  storage.isPassing = true;
+  const isWhole = words === shape.count;
+  const root = input(isWhole ? shape : shapeOf(about, [words]), storage);
+  const part = isWhole ? undefined : offset;
+  return store(calls, { method: WRITE, root, target, options, part });
+}
+
+/**
+ * Computes tensors again that another device has room for, each behind its operands. Those
+ * whose operands are not what they were are lost.
+ */
+export function recomputeTensors(calls: TensorSession): void {
+  const { residents } = calls;
+  const storages = residents.recomputable;
+  if (storages.length === 0) return;
+  residents.restoreFirst(() => {
+    for (const storage of storages) recompute(calls, storage);
+  });
+}
+
+function recompute(calls: TensorSession, storage: TensorStorage): void {
+  const { recomputation, label } = storage;
+  if (!isRepeatable(recomputation!)) {
+    const cause = new Error("what it was computed from is gone");
+    return calls.residents.lose(storage, cause);
+  }
+  const { root } = recomputation!;
+  const operands = new StoredOperands(calls.chains, {
+    method: RECOMPUTE,
+    roots: [root],
+    targets: { nodes: [input(root.shape, storage)], offset: undefined },
+    isRemembered: true,
+    answer: undefined,
+  });
+  // Reading the tensor rejects where this does.
+  calls.take(operands, label === undefined ? label : { label }).catch(ignore);
+}
+
+/** A result and the tensor that takes it. */
+interface Stored {
+  readonly method: typeof COMPUTE_INTO | typeof WRITE;
+  readonly root: Node;
+  readonly target: Node;
+  readonly options: StoreOptions | undefined;
+  /** The element of the target where the result begins, where it fills a part. */
+  readonly part?: number | undefined;
+}
+
+function store(
+  calls: TensorSession,
+  { method, root, target, options, part }: Stored,
+): Promise<void> {
+  const isEmpty = root.shape.count === 0;
+  const operands = new StoredOperands(calls.chains, {
+    method,
+    roots: isEmpty ? [] : [root],
+    targets: { nodes: isEmpty ? [] : [target], offset: part },
+    isRemembered: false,
+    answer: undefined,
+  });
+  return calls.take(operands, options);
+}
+
+/** An input that is going to be computed, shaped like a result. */
+function inputLike(
+  { shape, dtype }: { shape: Shape; dtype: number },
+  label: string | undefined,
+): Node {
+  const storage = storageOf(shape.count, dtype, label);
+  if (shape.count > 0) storage.expect();
+  return input(shape, storage);
+}
+
+function storageOf(
+  words: number,
+  dtype: number,
+  label: string | undefined,
+): TensorStorage {
+  const largest = dtype === FLOATS ? undefined : UNKNOWN;
+  const memory = dtype === FLOATS ? new Float32Array(0) : new Uint32Array(0);
+  const data = { memory, start: 0, words: 0 };
+  return new TensorStorage(data, words, RESIDENT, largest, true, label);
+}
+
+function checkTarget(about: string, { storage }: Node): void {
+  if (storage === undefined) {
+    throw invalid(
+      about,
+      "a recorded tensor has no memory to write to; await its compute() first, and write to that tensor",
+    );
+  }
+  if (storage.place !== undefined) {
+    throw invalid(
+      about,
+      "a GPUBuffer of the page is read only; write to a tensor of gpu.tensor, and use its gpuBuffer()",
+    );
+  }
+  if (storage.home !== RESIDENT) {
+    throw invalid(
+      about,
+      "a tensor in fewer bits cannot be written; make it with dtype 'f32'",
+    );
+  }
+}
+
+function copyOf(about: string, { memory, start, words }: Span): Span {
+  const want = { about, bytes: words * 4, instead: FEWER };
+  const own = allocate(want, () => memory.slice(start, start + words));
+  return { memory: own, start: 0, words };
+}
+
+function nameOf({ dtype }: Node): string {
+  return dtype === FLOATS ? "floats" : "indexes";
+}
+
+function ignore(): void {}

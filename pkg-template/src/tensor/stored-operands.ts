@@ -1,0 +1,120 @@
+// The operands of a call whose results stay on the device, each in a tensor.
+//
+// Such a call is answered when it was submitted, without words. Which tensors may take
+// results is decided in `stored-calls.ts`.
+
+import type { Answer } from "../calls/call.js";
+import type { CheckedOptions } from "../calls/call-options.js";
+import { FramebatchError } from "../checks/errors.js";
+import type { Targets } from "./chain-encoder.js";
+import { ChainOperands, type Root } from "./chain-operands.js";
+import type { ChainWriter } from "./chain-writer.js";
+import type { Node } from "./node.js";
+import {
+  isRepeatable,
+  type Recomputation,
+  recomputationOf,
+} from "./recomputation.js";
+import { lostError, type TensorStorage, UNKNOWN } from "./storage.js";
+
+const METHOD = { gives: "float32", width: 1 } as const;
+
+/** The method that gives a tensor of one result. */
+export const COMPUTE = { ...METHOD, name: "compute", option: "keep" } as const;
+/** The same after a loss, of a tensor that is there. */
+export const RECOMPUTE = { ...COMPUTE } as const;
+/** The method that gives tensors of several results. */
+export const COMPUTE_ALL = { ...COMPUTE, name: "computeAll" } as const;
+/** The method that stores a result in a tensor that is there. */
+export const COMPUTE_INTO = {
+  ...METHOD,
+  name: "computeInto",
+  option: "target",
+} as const;
+/** The method that stores data in a tensor that is there. */
+export const WRITE = { ...COMPUTE_INTO, name: "write" } as const;
+
+/** A call that stores results. */
+export interface StoredCall {
+  readonly method:
+    typeof COMPUTE | typeof COMPUTE_ALL | typeof COMPUTE_INTO | typeof WRITE;
+  /** The results, each of which holds something. */
+  readonly roots: readonly Node[];
+  readonly targets: Targets;
+  /** Whether results are computed again after a loss. */
+  readonly isRemembered: boolean;
+  /** What the call resolves to. */
+  readonly answer: Answer;
+}
+
+/** The results that one call stores, and their tensors. */
+export class StoredOperands extends ChainOperands {
+  readonly elements = 0;
+  override readonly targets: Targets;
+  private readonly storages: readonly TensorStorage[];
+  private readonly isRemembered: boolean;
+  private readonly given: Answer;
+  /** Whether the core was handed the call. */
+  private isHandedOver = false;
+  private records: readonly (Recomputation | undefined)[] = [];
+
+  constructor(
+    writer: ChainWriter,
+    { method, roots, targets, isRemembered, answer }: StoredCall,
+  ) {
+    super(writer, method, roots);
+    this.targets = targets;
+    this.storages = targets.nodes.map(({ storage }) => storage!);
+    this.isRemembered = isRemembered;
+    this.given = answer;
+  }
+
+  override check(about: string, terms: CheckedOptions | undefined): void {
+    // Encoding tells which inputs are on the device.
+    for (const storage of this.storages) {
+      storage.isTarget = true;
+      if (storage.largest !== undefined) storage.largest = UNKNOWN;
+    }
+    super.check(about, terms);
+    if (this.isRemembered) this.records = this.asked.map(recomputationOf);
+  }
+
+  override written(asked: readonly Root[]): void {
+    super.written(asked);
+    this.isHandedOver = true;
+  }
+
+  override empty(): Answer {
+    return this.given;
+  }
+
+  override answer(): Answer {
+    this.storages.forEach((storage, i) => {
+      const record = this.records[i];
+      const isKept = record !== undefined && isRepeatable(record);
+      storage.store(isKept && !storage.dropped ? record : undefined);
+    });
+    return this.given;
+  }
+
+  override rejected(reason: unknown): void {
+    for (const storage of this.storages) this.abandon(storage, reason);
+  }
+
+  private abandon(storage: TensorStorage, reason: unknown): void {
+    if (this.method === COMPUTE || this.method === COMPUTE_ALL) {
+      return this.writer.residents.drop(storage);
+    }
+    if (this.method === RECOMPUTE || storage.contents === "expected") {
+      storage.failure = lostError(storage, reason);
+    } else if (this.isHandedOver && mayHaveRun(reason)) {
+      storage.store(undefined);
+    }
+  }
+}
+
+/** Whether a call that was rejected so may have written before. */
+function mayHaveRun(reason: unknown): boolean {
+  if (!(reason instanceof FramebatchError)) return false;
+  return reason.code === "device-lost" || reason.code === "out-of-memory";
+}
