@@ -1,12 +1,13 @@
 //! The synchronous per-call API, by hand, against calls that share batches.
 //!
-//!     cargo bench -- [batching] [gradients] [chains] [products] [networks] [--quick]
-//!         [--runs N] [--rounds N] [--largest COUNT] [--record FOLDER]
+//!     cargo bench -- [batching] [gradients] [chains] [products] [networks]
+//!         [resident] [--quick] [--runs N] [--rounds N] [--largest COUNT] [--record FOLDER]
 //!
 //! `batching`: many callers with one state each, by batch size, threads and
 //! preset. `gradients`: many states in calls of every size. `chains`: several
 //! operations on large arrays. `products`: of matrices, without transfers.
-//! `networks`: many callers of a small network. A plain program: the binary that cargo builds runs
+//! `networks`: many callers of a small network. `resident`: steps of states that stay on the
+//! device. A plain program: the binary that cargo builds runs
 //! alone on a machine without cargo. Answers are compared before anything is
 //! timed, one way is timed after the other, and medians are shown. With `--rounds`
 //! all of that is done so often, and a row is of the round in the middle. `--record`
@@ -21,6 +22,7 @@ mod networks;
 mod per_call;
 mod products;
 mod report;
+mod resident;
 mod small;
 
 use framebatch::{Config, EngineChoice, Gpu, State};
@@ -28,12 +30,13 @@ use per_call::PerCall;
 use report::{Report, Table};
 
 /// Every table.
-const NAMES: [&str; 5] = [
+const NAMES: [&str; 6] = [
     small::NAME,
     large::NAME,
     chains::NAME,
     products::NAME,
     networks::NAME,
+    resident::NAME,
 ];
 
 /// What was asked on the command line.
@@ -86,6 +89,9 @@ fn measure(by_hand: &PerCall, options: &Options) -> Vec<Table> {
     }
     if wanted(networks::NAME) {
         tables.push(networks::measure(options));
+    }
+    if wanted(resident::NAME) {
+        tables.push(resident::measure(options));
     }
     tables
 }

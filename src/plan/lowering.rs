@@ -4,12 +4,15 @@
 
 use super::Recipe;
 use super::cost::of_program;
-use super::fuse::fuse;
+use super::form::{Stored, part_of};
+use super::fuse::{fuse, stored_programs};
+use super::inputs::{Inputs, home};
 use super::recipe::Extent;
 use super::schedule::Schedule;
 use super::slicing::{AxisRows, Slicing};
+use super::stored::shared_form;
 use crate::error::Error;
-use crate::graph::chain::{Chain, Home, Node, Op};
+use crate::graph::chain::{Chain, Home};
 use crate::graph::sampling::Sampling;
 use crate::graph::searching::{BLOCK, Searching};
 use crate::kernel::{Named, Settings};
@@ -129,6 +132,37 @@ impl Recipe {
             slicing,
             schedule,
             sizes,
+            ..Recipe::default()
+        }
+    }
+
+    /// The recipe of a chain whose results are stored. A call is computed as a whole, because
+    /// its targets are written once.
+    pub(super) fn store(chain: &Chain, known: &[Recipe]) -> Recipe {
+        let programs = stored_programs(chain, fuse(chain));
+        let by_scratch = shared_form(programs.by_scratch, known);
+        let direct = programs.direct.map(|direct| shared_form(direct, known));
+        let (own, by_scratch) = match direct {
+            Some(direct) => (direct, Some(by_scratch)),
+            None => (by_scratch, None),
+        };
+        let inputs = Inputs::of(chain);
+        let carried = inputs.carried.iter();
+        let mut operands: Vec<Extent> = carried.map(|count| Extent::fixed(*count)).collect();
+        operands.push(Extent::fixed(chain.constants()));
+        Recipe {
+            effort: of_program(&own.schedule, &own.sizes, 1),
+            operands,
+            tensors: vec![0; inputs.ordinals.len() - inputs.carried.len()],
+            ordinals: inputs.ordinals,
+            numbers: chain.constants(),
+            rows: Some(1),
+            schedule: own.schedule,
+            sizes: own.sizes,
+            store: Some(Stored {
+                by_scratch,
+                part: part_of(chain),
+            }),
             ..Recipe::default()
         }
     }
@@ -262,34 +296,6 @@ fn of_one_stage(program: Program, threads: u32, known: &[Recipe]) -> Recipe {
     }
 }
 
-/// Where the inputs of a chain lie.
-#[derive(Default)]
-pub(super) struct Inputs {
-    /// For each input its number among the operands, or among the resident tensors.
-    pub(super) ordinals: Vec<usize>,
-    /// Elements of each input that comes with the call.
-    pub(super) carried: Vec<u32>,
-}
-
-impl Inputs {
-    pub(super) fn of(chain: &Chain) -> Inputs {
-        let (mut inputs, mut residents) = (Inputs::default(), 0);
-        for node in chain.inputs() {
-            inputs.ordinals.push(match home(node) {
-                Home::Call => {
-                    inputs.carried.push(node.shape.count());
-                    inputs.carried.len() - 1
-                }
-                Home::Resident | Home::Packed(_) => {
-                    residents += 1;
-                    residents - 1
-                }
-            });
-        }
-        inputs
-    }
-}
-
 /// Whether each element of the only result is computed from the operands' elements in the same
 /// place, so that a call can be cut between any two elements.
 fn is_flat(program: &Program, sizes: &Sizes, carried: &[u32]) -> bool {
@@ -303,11 +309,4 @@ fn is_flat(program: &Program, sizes: &Sizes, carried: &[u32]) -> bool {
     !map.is_strided
         && carried.iter().all(|count| *count == sizes.buffers[0])
         && loads.all(|(load, offset)| load.access == Access::Flat && *offset == 0)
-}
-
-fn home(node: &Node) -> Home {
-    match node.op {
-        Op::Input { home, .. } => home,
-        _ => Home::Call,
-    }
 }

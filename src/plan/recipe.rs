@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use super::form::Stored;
 use super::schedule::Schedule;
 use super::slicing::{GRAIN, Slicing};
-use super::stored::Stored;
 use super::{CopyRun, MOST_THREADS, RowSlice};
 use crate::kernel::Kernel;
 use crate::program::{Body, Effort, Sizes, Source, Stage};

@@ -65,7 +65,7 @@ fn nothing_overtakes_them_while_they_are_parked() {
     let batch = queue.launch_at(Millis(0.0)).expect("they go first");
     let at = queue.in_flight().len() - 1;
     queue.park_flying(at);
-    assert_eq!(sent(&mut queue), [Vec::new(); 0]);
+    assert!(sent(&mut queue).is_empty());
     // Lost once more, they are first again.
     queue.resume_all();
     let next = restore(&mut queue, 1);

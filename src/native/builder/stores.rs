@@ -58,10 +58,8 @@ impl<G> Batch<'_, G> {
     pub fn compute(&mut self, value: Value) -> Result<Tensor, Error> {
         let node = self.floats_operand("compute", value)?;
         let shape = self.chain.node(node).shape;
-        let tensor = {
-            let operands = self.tensors.iter().map(|named| named.number).collect();
-            self.gpu.shared().make_room(shape, operands)?
-        };
+        let read = self.tensors.iter().map(|named| named.number).collect();
+        let tensor = self.gpu.shared().make_room(shape, read)?;
         self.store(value, node, &tensor, tensor.number());
         Ok(tensor)
     }

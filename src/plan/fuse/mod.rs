@@ -24,7 +24,7 @@ mod stages;
 mod stored;
 mod view;
 
-pub use self::stored::{StoredPrograms, fuse_stored};
+pub use self::stored::{StoredPrograms, stored_programs};
 
 use self::draft::{Context, draft};
 use self::limit::StageTooLarge;

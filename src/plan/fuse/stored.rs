@@ -5,7 +5,6 @@
 //! place* where each element is computed of its own place, which is read through the binding of
 //! the result, and otherwise *by scratch*: to a buffer of the program, which a last stage copies.
 
-use super::fuse;
 use super::in_place::read_by_result;
 use crate::graph::chain::{Chain, Op, Store, StoreExtent};
 use crate::graph::{ExprBuilder, Term};
@@ -23,9 +22,9 @@ pub struct StoredPrograms {
     pub by_scratch: (Program, Sizes),
 }
 
-/// The programs of a chain whose results are stored, and the sizes of a call of each.
-pub fn fuse_stored(chain: &Chain) -> StoredPrograms {
-    let (program, sizes) = fuse(chain);
+/// The programs of a chain whose results are stored, and the sizes of a call of each; `program`
+/// is what the chain would be if its results were read.
+pub fn stored_programs(chain: &Chain, (program, sizes): (Program, Sizes)) -> StoredPrograms {
     let targets: Vec<StoreTarget> = chain
         .stores()
         .iter()

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::graph::chain::{Store, StoreExtent};
-use crate::plan::fuse::fuse_stored;
+use crate::plan::fuse::stored_programs;
 use crate::program::Load;
 
 /// What is stored, and in which of the inputs.
@@ -24,7 +24,7 @@ fn programs(
         let store = Store { target, extent };
         chain.store(value, store).expect("a good target");
     }
-    let programs = fuse_stored(&chain);
+    let programs = stored_programs(&chain, fuse(&chain));
     let check = |(program, sizes): &(Program, Sizes)| {
         assert_eq!(program.stages.len(), sizes.stages.len());
         assert_eq!(program.buffers as usize, sizes.buffers.len());
