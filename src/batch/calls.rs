@@ -53,7 +53,7 @@ pub struct Batch<W, P> {
     /// the open batch, or already as one of that priority.
     pub(super) is_raised: bool,
     /// Whether these calls write anew what went with the last device.
-    pub(super) is_restoring: bool,
+    pub is_restoring: bool,
 }
 
 impl<W, P> Batch<W, P> {

@@ -13,7 +13,7 @@ mod host;
 pub(crate) use cores::cores;
 pub use cpu::{Cpu, program};
 #[cfg(target_arch = "wasm32")]
-pub use gpu::Place;
+pub use gpu::BufferPart;
 #[cfg(not(any(test, target_arch = "wasm32")))]
 pub(crate) use gpu::free_device;
 #[cfg(not(target_arch = "wasm32"))]

@@ -7,7 +7,8 @@ use crate::error::Code;
 use crate::graph::{Mode, Timing};
 use crate::ops;
 use crate::plan::{
-    Call, Chunk, ChunkSize, ChunkSizes, NumbersId, Recipe, RecipeId, SetId, assemble, chunks,
+    Call, Chunk, ChunkSize, ChunkSizes, NamedTensors, NumbersId, Recipe, RecipeId, SetId, assemble,
+    chunks,
 };
 use crate::program::RowOp;
 use crate::tensor::Span;
@@ -27,7 +28,7 @@ fn ops() -> Vec<RowOp> {
 fn run(recipes: &[Recipe], calls: &[Call], arena: &mut Arena, sent: &[Chunk]) -> Vec<Vec<u32>> {
     let mut results: Vec<Vec<u32>> = vec![Vec::new(); calls.len()];
     for chunk in sent {
-        let plan = assemble(recipes, calls, &[], chunk);
+        let plan = assemble(recipes, calls, NamedTensors::default(), chunk);
         let flight = Cpu::default()
             .launch(&plan, arena)
             .expect("the CPU has all");
@@ -63,7 +64,7 @@ proptest! {
                 operands.resize(operands.len().next_multiple_of(4), 0);
             }
             let inputs = arena.push(&operands);
-            calls.push(Call { recipe: RecipeId(recipe), rows, inputs, scalar: 0.3_f32.to_bits(), set: SetId::default(), stored: Span::default(), numbers: NumbersId::default() });
+            calls.push(Call { recipe: RecipeId(recipe), rows, inputs, scalar: 0.3_f32.to_bits(), set: SetId::default(), tensors: Span::default(), stored: Span::default(), numbers: NumbersId::default() });
         }
         let cut = chunks(&recipes, &calls, ChunkSizes::equal(ChunkSize { whole: 0, target }));
         let whole = run(&recipes, &calls, &mut arena, &[Chunk::all(&calls)]);

@@ -4,7 +4,7 @@ use super::*;
 use crate::graph::chain::{Chain, Home};
 use crate::kernel::Kernel;
 use crate::plan::fuse::fuse;
-use crate::plan::{self, Call, Chunk, NumbersId, Recipe, RecipeId, SetId};
+use crate::plan::{self, Call, Chunk, NamedTensors, NumbersId, Recipe, RecipeId, SetId};
 use crate::program::Stage;
 use crate::tensor::Span;
 
@@ -230,11 +230,15 @@ fn planned_bytes(config: &Config, tokens: u32, texts: u32) -> u64 {
         scalar: 0,
         stored: Span::default(),
         set: SetId::default(),
+        tensors: Span::default(),
         numbers: NumbersId::default(),
     };
     let calls: Vec<Call> = (0..texts).map(call).collect();
-    let tensors = (0..weights(config).len() as u32).collect();
-    plan::assemble(&[recipe], &calls, &[tensors], &Chunk::all(&calls)).bytes()
+    let tensors = NamedTensors {
+        sets: &[(0..weights(config).len() as u32).collect()],
+        ..NamedTensors::default()
+    };
+    plan::assemble(&[recipe], &calls, tensors, &Chunk::all(&calls)).bytes()
 }
 
 #[test]

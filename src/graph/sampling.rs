@@ -48,10 +48,13 @@ impl Sampling {
         HEADER + LAYER * self.layers
     }
 
+    /// The word of a header that says where in the target the call writes.
+    pub const TARGET: usize = 2;
+
     /// The words of the target that a call of so many rows with this header writes: the first,
     /// and how many.
     pub fn written(header: &[u32], rows: u32) -> (u32, u32) {
-        (header[2], rows.saturating_mul(header[3]))
+        (header[Self::TARGET], rows.saturating_mul(header[3]))
     }
 
     /// How many resident tensors a call names.

@@ -17,7 +17,6 @@ mod deadlines;
 mod delivery;
 mod device_event;
 mod embedder;
-mod free_list;
 mod gpu;
 mod gpu_driver_threads;
 mod gpus;

@@ -11,7 +11,6 @@ use super::recipient::Recipient;
 use super::state::State;
 use super::storage::Contents;
 use super::tensor::Resident;
-use crate::device::Device;
 use crate::error::Error;
 use crate::session::{Filling, Session};
 
@@ -93,6 +92,15 @@ pub(super) fn lost_with_device() -> Error {
     Error::DeviceLost(why.into())
 }
 
+/// A number for a tensor of this data.
+pub(super) fn hold(session: &mut Session<AnyDevice>, contents: &Contents) -> u32 {
+    let words = u32::try_from(contents.words.len()).expect("no more than 2^30");
+    match contents.packing {
+        None => session.hold_shared(words.max(1), &[]),
+        Some(_) => session.hold(),
+    }
+}
+
 /// Copies a tensor's data to the device. A tensor without elements gets a word, because a kernel
 /// binds it.
 pub(super) fn fill(
@@ -107,8 +115,8 @@ pub(super) fn fill(
     let words = if words.is_empty() { &[0] } else { &words[..] };
     let count = u32::try_from(words.len()).expect("no more than 2^30");
     let filling = Filling::packed(*packing, count, *row);
-    session.fill_rows(number, filling, &|device, part, range| {
+    session.fill_rows(number, filling, &|device, place, range| {
         let words = &words[range.start as usize..range.end as usize];
-        device.fill(part, words, *packing)
+        place.write(device, words, *packing)
     })
 }

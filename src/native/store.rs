@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-use super::free_list::Places;
 use super::platform::AnyDevice;
 use crate::error::Error;
 use crate::session::{Fence, Session};
+use crate::tensor::Places;
 
 /// Words of the first store; it doubles when it is full.
 const SMALLEST: usize = 1 << 16;
@@ -44,7 +44,8 @@ impl Clips {
     ) -> Result<u32, Error> {
         self.reclaim(session);
         let need = words_of(words.len());
-        let at = self.places.take(need);
+        let at = self.places.take(need, u32::MAX);
+        let at = at.expect("a store has fewer than 2^32 words");
         let place = at as usize..at as usize + words.len();
         let before = self.words.len();
         if place.end > before {

@@ -7,7 +7,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 use super::gpu::Gpu;
-use super::residents::{Source, fill};
+use super::residents::{Source, fill, hold};
 use super::shared::{Purpose, Shared};
 use super::storage::{Contents, Storage, TensorData};
 use crate::error::Error;
@@ -239,7 +239,7 @@ impl Shared {
     /// The number of a new tensor of this data.
     fn keep(&self, contents: Contents) -> Result<u32, Error> {
         let mut state = self.open()?;
-        let number = state.driver.session.hold();
+        let number = hold(&mut state.driver.session, &contents);
         // While the device is lost, the tensor waits for the next one.
         if !state.driver.session.is_lost()
             && let Err(error) = fill(&mut state.driver.session, number, &contents)
@@ -288,7 +288,11 @@ impl Shared {
         if let Some((_, number)) = adopted.find(|(known, _)| Arc::ptr_eq(known, resident)) {
             return Ok(*number);
         }
-        let number = state.driver.session.hold();
+        let session = &mut state.driver.session;
+        let number = match resident.packing {
+            Some(_) => session.hold(),
+            None => session.hold_shared(resident.shape.count(), &[]),
+        };
         state.residents.adopted.push((Arc::clone(resident), number));
         Ok(number)
     }

@@ -4,6 +4,7 @@
 
 use super::platform;
 use super::tensor::Tensor;
+use crate::tensor::WORD;
 
 /// Where a tensor lies on [`wgpu_device`](super::Gpu::wgpu_device)'s device. Made by
 /// [`Tensor::wgpu_buffer`].
@@ -12,7 +13,8 @@ use super::tensor::Tensor;
 pub struct TensorBuffer {
     /// The buffer.
     pub buffer: wgpu::Buffer,
-    /// Bytes from its beginning.
+    /// Bytes from its beginning, a multiple of 256: the same for the tensor's whole life, on
+    /// every device.
     pub offset: u64,
     /// Bytes of the tensor's elements; the buffer may be longer.
     pub size: u64,
@@ -23,7 +25,9 @@ impl Tensor {
     /// what calls compute or [sample](super::Clip::sample_to) to it, and nothing comes
     /// back to the host. Its floats are row-major, packed if its storage is; its buffer
     /// has the usages STORAGE, COPY_SRC, COPY_DST, VERTEX and INDEX, and that of an
-    /// imported one those that the program gave it.
+    /// imported one those that the program gave it. Small tensors share buffers: a buffer
+    /// holds others too, or will, which [`offset`](TensorBuffer::offset) and
+    /// [`size`](TensorBuffer::size) leave out.
     ///
     /// What a call wrote is there for all that is submitted to
     /// [`wgpu_queue`](super::Gpu::wgpu_queue) after the call was answered. It is to be
@@ -31,8 +35,9 @@ impl Tensor {
     ///
     /// `None` on the CPU, for a tensor that lies in parts because no buffer holds
     /// it, and once its device is lost: ask again for each frame, because on the next
-    /// device it lies elsewhere. With the tensor's last clone, as soon as no pending
-    /// call reads it, the buffer is destroyed.
+    /// device it lies in another buffer. With the tensor's last clone, as soon as no pending
+    /// call reads it, a buffer of its own is destroyed, and its part of a shared one is for
+    /// other tensors.
     ///
     /// ```
     /// # pollster::block_on(async {
@@ -67,12 +72,17 @@ impl Tensor {
             if state.driver.session.is_lost() {
                 return Ok(None);
             }
-            state.driver.session.bring(number)?;
-            Ok(platform::show(state.driver.session.device_mut(), number))
+            let session = &mut state.driver.session;
+            let Some(place) = session.locate(number)? else {
+                return Ok(None);
+            };
+            let buffer = platform::show(session.device_mut(), place.home());
+            Ok(buffer.map(|buffer| (buffer, place.at())))
         });
+        let (buffer, at) = shown.ok()??;
         Some(TensorBuffer {
-            buffer: shown.ok()??,
-            offset: 0,
+            buffer,
+            offset: u64::from(at) * u64::from(WORD),
             size: self.bytes(),
         })
     }

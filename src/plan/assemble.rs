@@ -10,23 +10,23 @@ use super::copy_runs::CopyRuns;
 use super::merging::{ChunkLayout, ChunkSource, MergedCalls};
 use super::schedule::{Schedule, StageRun};
 use super::search::{self, queries};
-use super::{Call, Chunk, Dispatch, Operand, Plan, Recipe, Slot, Step};
+use super::{Call, Chunk, Dispatch, NamedTensors, Operand, Plan, Recipe, Slot, Step};
 use crate::graph::searching::Searching;
 use crate::kernel::Settings;
 use crate::program::{Body, BufferId, Source, Target};
 
-/// Plans a chunk of a batch. Calls of one program that name the same resident tensors become
-/// one dispatch a stage; `sets` holds these tensors.
+/// Plans a chunk of a batch. Calls of one program whose tensors lie in the same buffers become
+/// one dispatch a stage.
 pub fn assemble<C: Borrow<Call>>(
     recipes: &[Recipe],
     calls: &[C],
-    sets: &[Box<[u32]>],
+    tensors: NamedTensors<'_>,
     chunk: &Chunk,
 ) -> Plan {
     let source = ChunkSource {
         recipes,
         calls,
-        sets,
+        tensors,
         before: &[],
     };
     source.plan(chunk)
@@ -42,7 +42,7 @@ impl<C: Borrow<Call>> ChunkSource<'_, C> {
         for index in chunk.first..chunk.end {
             layout.add(self.calls[index].borrow(), chunk.rows_of(self.calls, index));
         }
-        Builder::default().build(self.recipes, self.sets, layout)
+        Builder::default().build(self.recipes, self.tensors.sets, layout)
     }
 }
 
@@ -85,8 +85,8 @@ impl Builder {
         self.plan
     }
 
-    /// Adds the steps of merged calls, stage by stage; `set` are the resident tensors that these
-    /// calls name.
+    /// Adds the steps of merged calls, stage by stage; `set` are the buffers of the resident
+    /// tensors that these calls name.
     fn add_program(&mut self, recipe: &Recipe, merged: MergedCalls, set: &[u32]) {
         let schedule = &*merged.schedule;
         let mut slots = ProgramSlots {
@@ -160,7 +160,7 @@ struct ProgramSlots<'a> {
     schedule: &'a Schedule,
     /// The slot of each buffer of the program.
     buffers: Vec<Slot>,
-    /// The resident tensors that the calls name.
+    /// The buffers of the resident tensors that the calls name.
     set: &'a [u32],
 }
 

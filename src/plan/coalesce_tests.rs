@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::graph::chain::{Axes, Chain, Home, Norm, Reduction};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId, UnaryFn};
-use crate::plan::{Call, Chunk, NumbersId, Recipe, RecipeId, SetId, assemble};
+use crate::plan::{Call, Chunk, NamedTensors, NumbersId, Recipe, RecipeId, SetId, assemble};
 use crate::tensor::{DType, Span};
 
 /// Records a chain of `x`, the call's rows, and of a resident matrix and a resident vector.
@@ -39,14 +39,18 @@ fn calls_of_stages(width: u32, record: Record) -> Vec<usize> {
             inputs,
             scalar: 0,
             set: SetId::default(),
+            tensors: Span::default(),
             // The first two calls have the same numbers, and the last two have the same.
             stored: Span::default(),
             numbers: NumbersId(number / 2),
         });
         recipes.push(recipe);
     }
-    let sets: [Box<[u32]>; 1] = [Box::new([7, 8])];
-    let plan = assemble(&recipes, &calls, &sets, &Chunk::all(&calls));
+    let tensors = NamedTensors {
+        sets: &[[7, 8].into()],
+        ..NamedTensors::default()
+    };
+    let plan = assemble(&recipes, &calls, tensors, &Chunk::all(&calls));
     let stages = plan.dispatches().inspect(|work| assert_eq!(work.calls, 4));
     stages.map(|work| work.segments.len()).collect()
 }

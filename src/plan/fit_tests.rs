@@ -6,7 +6,7 @@ use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId};
 use crate::kernel::{Kernel, Named, Settings};
 use crate::ops;
-use crate::plan::{Call, Dispatch, Operand, Recipe, Segment};
+use crate::plan::{Call, Dispatch, NamedTensors, Operand, Recipe, Segment};
 use crate::plan::{NumbersId, RecipeId, SetId, assemble, most_threads};
 use crate::tensor::{DType, Span};
 
@@ -45,6 +45,7 @@ fn products(
         },
         scalar: 0,
         set: SetId::default(),
+        tensors: Span::default(),
         stored: Span::default(),
         numbers: NumbersId::default(),
     });
@@ -70,7 +71,7 @@ fn chunks((recipe, calls): &(Recipe, Vec<Call>)) -> Vec<usize> {
     let source = PlanSource {
         recipes: std::slice::from_ref(recipe),
         calls,
-        sets: &[],
+        tensors: NamedTensors::default(),
         sharded: &[],
     };
     let mut rest = vec![Chunk::all(calls)];
@@ -108,7 +109,12 @@ fn threads_that_no_number_counts_do_not_wrap() {
         [&[8192, 1, 1, 1], &[1, 8193, 1, 1]],
     ] {
         let (recipe, calls) = products(shapes, largest_of_all, 1);
-        let plan = assemble(&[recipe], &calls, &[], &Chunk::all(&calls));
+        let plan = assemble(
+            &[recipe],
+            &calls,
+            NamedTensors::default(),
+            &Chunk::all(&calls),
+        );
         let product = plan.dispatches().next().expect("the first of two");
         let threads = Table::of(product).threads;
         assert!(threads > most_threads(65535), "{threads} threads");
@@ -192,6 +198,7 @@ fn sums(results: usize, count: u32) -> (Recipe, Vec<Call>) {
         },
         scalar: 0,
         set: SetId::default(),
+        tensors: Span::default(),
         stored: Span::default(),
         numbers: NumbersId::default(),
     };
@@ -206,7 +213,7 @@ fn results_of_more_words_than_there_are_addresses_are_halved() {
         let whole = assemble(
             std::slice::from_ref(&recipe),
             &calls,
-            &[],
+            NamedTensors::default(),
             &Chunk::all(&calls),
         );
         let large = ChunkLimits {

@@ -198,6 +198,19 @@ impl Recipe {
         Ok(Span { at, words })
     }
 
+    /// Whether calls sample clips.
+    pub fn is_sampling(&self) -> bool {
+        let stages = &self.schedule.program.stages[..];
+        matches!(stages, [stage] if matches!(stage.body, Body::Named(Named::Clip, _)))
+    }
+
+    /// Tells the kernel of a sampling that stores its results, which finds their place among the
+    /// operands, that the target begins at this word of its buffer.
+    pub fn move_target(&self, operands: &mut [u32], rows: u32, at: u32) {
+        let header = &mut operands[self.address(1, 0, rows) as usize..];
+        header[Sampling::TARGET] += at;
+    }
+
     /// The recipe of a search of an index, whose operands are queries and a mask of ids.
     pub fn search(searching: &Searching) -> Recipe {
         let load = |input| Load {

@@ -1,5 +1,4 @@
-//! Merges the calls of a chunk that have one program, name the same resident tensors and are of
-//! one phase, and gives every call its addresses.
+//! Merges the calls of a chunk that have one program, bind the same buffers and are of one phase, and gives every call its addresses.
 //!
 //! Each call has one entry for each stage; calls whose rows lie end to end may share an
 //! entry. Which slots the addresses are in is not decided here.
@@ -12,7 +11,7 @@ use super::copy_runs::CopyRuns;
 use super::phases::Phases;
 use super::schedule::{Schedule, StageRun};
 use super::slicing::Slicing;
-use super::{Call, Chunk, NumbersId, Recipe, RecipeId, RowSlice, Segment, SetId};
+use super::{Call, Chunk, NamedTensors, NumbersId, Recipe, RecipeId, RowSlice, Segment, SetId};
 use crate::program::{Access, Body, Sizes, Source, Stage, StageSizes, Target};
 use crate::tensor::{Span, aligned};
 
@@ -20,8 +19,8 @@ use crate::tensor::{Span, aligned};
 pub(super) struct ChunkSource<'a, C> {
     pub(super) recipes: &'a [Recipe],
     pub(super) calls: &'a [C],
-    /// The sets of resident tensors that calls name.
-    pub(super) sets: &'a [Box<[u32]>],
+    /// The resident tensors that calls name.
+    pub(super) tensors: NamedTensors<'a>,
     /// For each tensor of the only set, where that tensor is a shard, the words of the shards
     /// in front. Empty where no call reads shards.
     pub(super) before: &'a [u32],
@@ -30,7 +29,7 @@ pub(super) struct ChunkSource<'a, C> {
 /// The calls of a chunk, merged and with their addresses.
 pub(super) struct ChunkLayout<'a> {
     recipes: &'a [Recipe],
-    sets: &'a [Box<[u32]>],
+    tensors: NamedTensors<'a>,
     /// The phases of the calls; `None` where no call writes a tensor, so that one phase has all.
     phases: Option<Phases>,
     /// The calls before each chunk, as in [`ChunkSource`].
@@ -78,6 +77,8 @@ struct AddressedCall<'a> {
     inputs: u32,
     /// The word where the numbers begin.
     numbers: u32,
+    /// The words where the resident tensors begin that the call names.
+    places: &'a [u32],
     /// The calls before each chunk, as in [`ChunkSource`].
     before: &'a [u32],
     /// The word where the result begins.
@@ -95,7 +96,7 @@ impl<'a> ChunkLayout<'a> {
         let is_stored = |call: &C| recipes[call.borrow().recipe.0 as usize].is_stored();
         ChunkLayout {
             recipes,
-            sets: source.sets,
+            tensors: source.tensors,
             phases: own.any(is_stored).then(Phases::default),
             before: source.before,
             copies: CopyRuns::default(),
@@ -109,7 +110,7 @@ impl<'a> ChunkLayout<'a> {
 
     /// Adds a slice of a call.
     pub(super) fn add(&mut self, call: &Call, slice: RowSlice) {
-        let (recipes, before) = (self.recipes, self.before);
+        let (recipes, before, tensors) = (self.recipes, self.before, self.tensors);
         let recipe = &recipes[call.recipe.0 as usize];
         let inputs = self.copies.add(recipe, call, slice);
         let result = Span {
@@ -123,7 +124,7 @@ impl<'a> ChunkLayout<'a> {
             false => recipe.sizes_of(slice.rows),
         };
         let numbers = self.numbers(recipe, call, inputs, slice.rows);
-        let by_scratch = recipe.form_by_scratch(set_of(self.sets, call));
+        let by_scratch = recipe.form_by_scratch(self.tensors.set(call));
         let (schedule, sizes) = match by_scratch {
             Some(form) => (&form.schedule, &form.sizes),
             None => (&recipe.schedule, &recipe.sizes),
@@ -137,6 +138,7 @@ impl<'a> ChunkLayout<'a> {
             stored: recipe.offset(call),
             inputs,
             numbers,
+            places: tensors.places_of(call),
             before,
             result: result.at,
         });
@@ -159,13 +161,13 @@ impl<'a> ChunkLayout<'a> {
     }
 
     /// The merged calls that a call belongs to: all calls of one phase and of equal programs that
-    /// name the same resident tensors, whatever the shapes.
+    /// bind the same buffers, whatever the shapes and wherever tensors lie in the buffers.
     fn merged_calls(&mut self, call: &Call, schedule: &Arc<Schedule>) -> &mut MergedCalls {
         let recipe = &self.recipes[call.recipe.0 as usize];
-        let set = set_of(self.sets, call);
+        let named = self.tensors.numbers_of(call);
         let phase = self.phases.as_mut().map_or(0, |phases| {
-            let is_written = |tensor| recipe.written(set).any(|written| written == tensor);
-            phases.add(set, &is_written, call.stored)
+            let is_written = |tensor| recipe.written(named).any(|written| written == tensor);
+            phases.add(named, &is_written, call.stored)
         });
         let belongs = |known: &MergedCalls| {
             known.set == call.set && known.phase == phase && Arc::ptr_eq(&known.schedule, schedule)
@@ -190,11 +192,6 @@ impl<'a> ChunkLayout<'a> {
         self.merged_with[call.recipe.0 as usize] = Some(index);
         &mut self.merged[index]
     }
-}
-
-/// The resident tensors that a call names.
-fn set_of<'a>(sets: &'a [Box<[u32]>], call: &Call) -> &'a [u32] {
-    sets.get(call.set.0 as usize).map_or(&[][..], |set| set)
 }
 
 impl MergedCalls {
@@ -226,13 +223,21 @@ impl AddressedCall<'_> {
         let start = match (run.output, stage.target) {
             (Some(output), _) => self.result.saturating_add(self.start(output)),
             (None, Target::Buffer(buffer)) => starts[buffer.0 as usize],
-            (None, Target::Resident(_)) => self.stored,
+            // The kernel of a sampling reads among the operands where it writes.
+            (None, Target::Resident(_)) if self.recipe.store.is_none() => 0,
+            (None, Target::Resident(input)) => self.place(input).saturating_add(self.stored),
         };
         Segment {
             rows: self.threads(stage, sizes),
             // An address wraps only in a plan that no device holds.
             result: start.wrapping_add(sizes.result),
         }
+    }
+
+    /// The word of its buffer where an input begins that is a resident tensor.
+    fn place(&self, input: u32) -> u32 {
+        let tensor = self.recipe.ordinals[input as usize];
+        self.places.get(tensor).copied().unwrap_or(0)
     }
 
     /// The threads of a stage, or the rows of a named kernel.
@@ -268,7 +273,8 @@ impl AddressedCall<'_> {
                 Source::Resident(input) => {
                     let tensor = recipe.ordinals[input as usize];
                     let before = self.before.get(tensor).unwrap_or(&0);
-                    self.slice.first * recipe.tensors[tensor] - before
+                    let row = self.slice.first * recipe.tensors[tensor] - before;
+                    self.place(input).saturating_add(row)
                 }
                 Source::Buffer(buffer) => starts[buffer.0 as usize],
             };

@@ -24,7 +24,7 @@ mod table;
 
 pub use crate::program::{Effort, KINDS, Kind};
 pub use assemble::assemble;
-pub use call::{Call, NumbersId, RecipeId, RowSlice, SetId};
+pub use call::{Call, NamedTensors, NumbersId, RecipeId, RowSlice, SetId};
 pub use chunks::{Chunk, ChunkSize, ChunkSizes, chunks};
 pub use fit::{ChunkLimits, assemble_next};
 pub use lowering::Structure;

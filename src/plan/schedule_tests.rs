@@ -3,7 +3,7 @@
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
 use crate::kernel::Kernel;
-use crate::plan::{Call, Chunk, NumbersId, Recipe, RecipeId, SetId, Table, assemble};
+use crate::plan::{Call, Chunk, NamedTensors, NumbersId, Recipe, RecipeId, SetId, Table, assemble};
 use crate::program::Tiles;
 use crate::tensor::{DType, Span};
 
@@ -42,11 +42,16 @@ fn calls_of_products_have_one_of_the_kernels_that_were_compiled() {
             },
             scalar: 0,
             set: SetId::default(),
+            tensors: Span::default(),
             stored: Span::default(),
             numbers: NumbersId::default(),
         };
         let of_batch: Vec<Call> = (0..calls).map(call).collect();
-        let plan = assemble(&recipes, &of_batch, &[[0].into()], &Chunk::all(&of_batch));
+        let tensors = NamedTensors {
+            sets: &[[0].into()],
+            ..NamedTensors::default()
+        };
+        let plan = assemble(&recipes, &of_batch, tensors, &Chunk::all(&of_batch));
         let [work] = &plan.dispatches().collect::<Vec<_>>()[..] else {
             panic!("{plan}");
         };

@@ -7,7 +7,7 @@ use std::borrow::Borrow;
 
 use super::merging::ChunkSource;
 use super::slicing::GRAIN;
-use super::{Call, Chunk, Plan, Recipe, RowSlice, SetId};
+use super::{Call, Chunk, NamedTensors, Plan, Recipe, RowSlice, SetId};
 
 /// A shard of many rows has a multiple of so many.
 const COARSE: u32 = 256;
@@ -52,8 +52,8 @@ pub struct PlanSource<'a, C> {
     pub recipes: &'a [Recipe],
     /// The calls of the batch, or values that hold the calls.
     pub calls: &'a [C],
-    /// The sets of resident tensors that calls name.
-    pub sets: &'a [Box<[u32]>],
+    /// The resident tensors that calls name.
+    pub tensors: NamedTensors<'a>,
     /// The tensors that lie on the device in shards.
     pub sharded: &'a [ShardedTensor],
 }
@@ -88,11 +88,8 @@ impl<C: Borrow<Call>> PlanSource<'_, C> {
     /// Shows `visit` each tensor that a call reads in shards: its number among the tensors
     /// that the call names, and the rows that read one shard.
     fn visit_sharded(&self, call: &Call, visit: &mut dyn FnMut(usize, &ShardedTensor, u32)) {
-        let Some(set) = self.sets.get(call.set.0 as usize) else {
-            return;
-        };
         let recipe = &self.recipes[call.recipe.0 as usize];
-        for (place, tensor) in set.iter().enumerate() {
+        for (place, tensor) in self.tensors.set(call).iter().enumerate() {
             for sharded in self.sharded {
                 let rows = recipe.rows_each(place, sharded.words);
                 if sharded.tensor == *tensor && rows > 0 {
@@ -141,10 +138,10 @@ impl<C: Borrow<Call>> PlanSource<'_, C> {
             });
         }
         if own.is_empty() {
-            return super::assemble(self.recipes, self.calls, self.sets, chunk);
+            return super::assemble(self.recipes, self.calls, self.tensors, chunk);
         }
         let call = self.calls[chunk.first].borrow();
-        let mut set = self.sets[call.set.0 as usize].clone();
+        let mut set: Box<[u32]> = self.tensors.set(call).into();
         let mut before = vec![0; set.len()];
         for (place, shard, words) in own {
             (set[place], before[place]) = (shard, words);
@@ -161,7 +158,10 @@ impl<C: Borrow<Call>> PlanSource<'_, C> {
         let source = ChunkSource {
             recipes: self.recipes,
             calls: &[call],
-            sets: &[set],
+            tensors: NamedTensors {
+                sets: &[set],
+                ..self.tensors
+            },
             before: &before,
         };
         source.plan(&chunk)

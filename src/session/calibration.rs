@@ -10,7 +10,7 @@ use crate::device::{Device, Engine, Flight, failed};
 use crate::graph::BinaryFn;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
-use crate::plan::{self, Call, Chunk, Kind, NumbersId, Recipe, RecipeId, SetId};
+use crate::plan::{self, Call, Chunk, Kind, NamedTensors, NumbersId, Recipe, RecipeId, SetId};
 use crate::program::{Named, RowOp, Settings};
 use crate::tensor::{Arena, DType, Format, Span};
 
@@ -183,6 +183,7 @@ impl Calibration {
                     inputs: self.arena.take(words),
                     scalar: 0,
                     set: SetId::default(),
+                    tensors: Span::default(),
                     stored: Span::default(),
                     numbers: NumbersId(number),
                 }
@@ -191,7 +192,7 @@ impl Calibration {
         let plan = plan::assemble(
             &self.recipes,
             &calls,
-            &[Box::default()],
+            NamedTensors::default(),
             &Chunk::all(&calls),
         );
         let launched = device.launch(&plan, &mut self.arena);

@@ -4,8 +4,10 @@
 
 use super::Session;
 use super::payload::{Batch, Call, Computation};
+use super::tensor_table::TensorTable;
 use crate::batch::Ticket;
 use crate::device::Device;
+use crate::plan;
 use crate::tensor::{Arena, Span, aligned};
 
 /// About how many words a call takes besides its operands.
@@ -38,7 +40,7 @@ impl<D: Device> Session<D> {
             return;
         }
         let mut arena = self.arenas.take();
-        if let Some(read) = open.compact(&mut arena) {
+        if let Some(read) = open.compact(&mut arena, &self.tensors) {
             for tensor in &open.payload.read {
                 self.tensors.read(*tensor);
             }
@@ -65,19 +67,19 @@ impl Batch {
 
     /// Keeps only the live calls and what belongs to them, in other memory. Returns the
     /// tensors that all calls read; `None` where there is not enough memory.
-    fn compact(&mut self, arena: &mut Arena) -> Option<Vec<u32>> {
+    fn compact(&mut self, arena: &mut Arena, table: &TensorTable) -> Option<Vec<u32>> {
         self.purge();
         let inputs = self.calls().iter().map(|call| call.work.planned.inputs);
         if !arena.reserve(inputs.map(|inputs| aligned(inputs.words)).sum()) {
             return None;
         }
         let (works, payload) = self.works_and_payload();
-        let sets = std::mem::replace(&mut payload.sets, vec![Box::default()]);
-        let read = std::mem::take(&mut payload.read);
-        for Computation { planned, .. } in works {
-            planned.set = payload.add_set(&sets[planned.set.0 as usize]);
-            planned.inputs = arena.push(payload.arena.read(planned.inputs));
+        let calls = works.map(|Computation { planned, .. }| planned);
+        let mut calls: Vec<&mut plan::Call> = calls.collect();
+        for call in &mut calls {
+            call.inputs = arena.push(payload.arena.read(call.inputs));
         }
+        let read = payload.rename(calls, table);
         std::mem::swap(&mut payload.arena, arena);
         payload.numbers.last = Span::default(); // The next call's numbers are compared with none.
         payload.wasted = 0;

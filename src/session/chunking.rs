@@ -32,7 +32,7 @@ impl Chunker<'_> {
         let source = PlanSource {
             recipes: self.recipes,
             calls: batch.ahead(),
-            sets: &batch.payload.sets,
+            tensors: batch.payload.named(),
             sharded: self.sharded,
         };
         plan::assemble_next(source, rest, &self.limits)

@@ -13,7 +13,7 @@ use super::scatter::Sent;
 use crate::batch::BatchId;
 use crate::device::{Device, Flight, HostWords, Readback, failed};
 use crate::error::Error;
-use crate::plan::{self, Chunk, Plan, PlanSource, Recipe};
+use crate::plan::{self, Chunk, NamedTensors, Plan, PlanSource, Recipe};
 use crate::tensor::{Span, aligned};
 
 impl<D: Device> Session<D> {
@@ -27,7 +27,7 @@ impl<D: Device> Session<D> {
     pub fn compute(&mut self, batch: BatchId) -> Flight {
         let at = self.queue.place_in_flight(batch).expect("just launched");
         let own = self.queue.flying(at);
-        let mut plans = self.plans_of_share(own.behind(), &own.payload.sets);
+        let mut plans = self.plans_of_share(own.behind(), own.payload.named());
         let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
         let (calls, Payload { arena, .. }) = batch.behind_and_payload();
         let cpu = self.devices.companion_mut().expect("it has a share");
@@ -60,11 +60,15 @@ impl<D: Device> Session<D> {
 
     /// Plans the CPU share in chunks, each no larger than one on a CPU alone if it can be
     /// cut.
-    pub(super) fn plans_of_share(&self, calls: &[Call], sets: &[Box<[u32]>]) -> Vec<(Chunk, Plan)> {
+    pub(super) fn plans_of_share(
+        &self,
+        calls: &[Call],
+        tensors: NamedTensors<'_>,
+    ) -> Vec<(Chunk, Plan)> {
         let source = PlanSource {
             recipes: self.programs.recipes(),
             calls,
-            sets,
+            tensors,
             sharded: &[],
         };
         let cpu = self.devices.companion().expect("it has a share");

@@ -151,7 +151,7 @@ impl<D: Device> Session<D> {
             }
         }
         for batch in self.queue.waiting_mut() {
-            let mut read = batch.payload.sets.iter().flatten();
+            let mut read = batch.payload.read.iter();
             if !read.all(|tensor| self.tensors.has_copy(*tensor)) {
                 let (works, payload) = batch.works_and_payload();
                 works.for_each(|work| work.wanted = None);

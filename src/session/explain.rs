@@ -63,7 +63,10 @@ impl<D: Device> Session<D> {
             let share = batch.behind();
             if !share.is_empty() {
                 text += "on the cpu\n";
-                list(&self.plans_of_share(share, &batch.payload.sets), &mut text);
+                list(
+                    &self.plans_of_share(share, batch.payload.named()),
+                    &mut text,
+                );
             }
             if batch.ahead().is_empty() {
                 return text;

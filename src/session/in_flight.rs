@@ -56,6 +56,9 @@ pub(super) struct Way {
     pub(super) slice: f64,
     /// How the batch goes again when all its flights have landed, if one has failed.
     pub(super) retry: Option<Retry>,
+    /// Whether the device was found to be lost when a chunk was to be submitted. The chunk's
+    /// flight tells of the loss.
+    pub(super) found_loss: bool,
 }
 
 /// How a batch goes again.
@@ -100,6 +103,7 @@ impl Way {
             company,
             slice: 0.0,
             retry: None,
+            found_loss: false,
         }
     }
 
@@ -136,7 +140,7 @@ impl Way {
 
     /// Whether chunks of the batch are still to be sent, for the first time or again.
     pub(super) fn has_more(&self) -> bool {
-        !self.rest.is_empty() || self.retry.is_some()
+        !self.rest.is_empty() || self.retry.is_some() || self.found_loss
     }
 
     /// Whether another chunk may go: one is always in flight, two if there are so many, and

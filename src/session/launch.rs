@@ -13,6 +13,7 @@ use super::scatter::{Acceptance, Sent};
 use super::submission::next_payload;
 use crate::batch::{BatchId, Millis, Priority};
 use crate::device::{Device, Engine, Flight, Generation, failed};
+use crate::error::Error;
 use crate::plan::{Chunk, ChunkLimits};
 
 /// A batch that was sent. Await the flights in order, and give each to [`Session::settle`].
@@ -218,7 +219,9 @@ impl<D: Device> Session<D> {
             let Some((chunk, plan)) = chunker.next(batch, &mut way.rest) else {
                 break;
             };
-            let brought = plan.tensors().try_for_each(|tensor| self.bring(tensor));
+            let brought = self.check_filled(at, &chunk);
+            let brought =
+                brought.and_then(|()| plan.tensors().try_for_each(|home| self.bring_all(home)));
             let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
             // A submission that names a buffer of the program's may be refused as a whole.
             let is_in_doubt = !batch.payload.written.is_empty()
@@ -248,6 +251,8 @@ impl<D: Device> Session<D> {
                 Err(error) => {
                     // The chunks behind wait, because this one may go again before them.
                     self.note_shortage(at, &error);
+                    let way = &mut self.queue.in_flight_mut()[at].way;
+                    way.found_loss = matches!(error, Error::DeviceLost(_));
                     flights.push(failed(error));
                     break;
                 }
@@ -256,6 +261,18 @@ impl<D: Device> Session<D> {
         }
         self.queue.flying_mut(at).payload.arena.trim();
         flights
+    }
+
+    /// Refuses a chunk that names a tensor which was not filled on this device, and whose slab
+    /// other tensors brought there. Devices find out by themselves which buffers they lack.
+    fn check_filled(&self, at: usize, chunk: &Chunk) -> Result<(), Error> {
+        let batch = self.queue.flying(at);
+        let mut calls = batch.ahead()[chunk.first..chunk.end].iter();
+        let lacks = |tensor: &u32| self.tensors.lacks_words(*tensor);
+        match calls.any(|call| batch.payload.tensors_of(call).iter().any(lacks)) {
+            true => Err(Error::tensor_missing()),
+            false => Ok(()),
+        }
     }
 
     /// Where a batch is among those in flight, if it was sent to the device of this number.

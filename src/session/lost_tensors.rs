@@ -41,7 +41,7 @@ impl<D: Device> Session<D> {
     pub(super) fn refuse_readers_of_lost(&mut self, at: usize) {
         let batch = self.queue.flying(at);
         let is_lost = |tensor: &u32| self.provenances.is_lost(*tensor);
-        if !self.provenances.has_lost() || !batch.payload.sets.iter().flatten().any(is_lost) {
+        if !self.provenances.has_lost() || !batch.payload.read.iter().any(is_lost) {
             return;
         }
         let recipes = self.programs.recipes();
@@ -80,20 +80,27 @@ impl<D: Device> Session<D> {
         if lost.is_empty() {
             return;
         }
-        lost.sort_unstable();
-        lost.dedup();
         let why =
             format!("a call that wrote it failed ({error}); write all of it, or make it again");
-        let (generation, mut from) = (way.generation, sent.chunk.end);
+        let from = sent.chunk.end;
+        self.lose_from(at, from, lost, &why);
+    }
+
+    /// Counts tensors as lost, and with that whatever was computed from them since, from a place
+    /// in a batch in flight on. Calls that read a lost tensor are refused.
+    pub(super) fn lose_from(&mut self, at: usize, from: usize, mut lost: Vec<u32>, why: &str) {
+        lost.sort_unstable();
+        lost.dedup();
+        let (generation, mut from) = (self.queue.in_flight()[at].way.generation, from);
         for at in at..self.queue.in_flight().len() {
             let refused = match self.queue.in_flight()[at].way.generation == generation {
-                true => self.spread_loss(at, from, &mut lost, &why),
+                true => self.spread_loss(at, from, &mut lost, why),
                 false => Vec::new(),
             };
             self.refuse_all(at, refused);
             from = 0;
         }
-        let why = Arc::from(why);
+        let why: Arc<str> = why.into();
         for tensor in lost {
             self.provenances.lose(tensor, &why);
         }

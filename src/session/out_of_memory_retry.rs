@@ -103,6 +103,9 @@ impl<D: Device> Session<D> {
     pub fn trim(&mut self) {
         self.metrics.trimmed();
         self.arenas.clear();
+        if let Some(slab) = self.tensors.release_empty_slab() {
+            self.free_buffer(slab);
+        }
         if self.queue.in_flight().is_empty() {
             self.devices.primary_mut().trim();
         }
@@ -118,7 +121,7 @@ impl<D: Device> Session<D> {
 
     /// Whether the CPU beside the device has all that a batch reads.
     fn may_leave(&self, payload: &Payload) -> bool {
-        let mut tensors = payload.sets.iter().flatten();
+        let mut tensors = payload.read.iter();
         self.devices.has_companion() && tensors.all(|tensor| self.tensors.has_copy(*tensor))
     }
 }

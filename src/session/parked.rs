@@ -291,7 +291,7 @@ pub(super) fn move_calls(
     tensors: &mut TensorTable,
 ) {
     let known = other.payload.read.len();
-    batch.move_marked(leaves, other);
+    batch.move_marked(leaves, other, tensors);
     for tensor in &other.payload.read[known..] {
         tensors.read(*tensor);
     }

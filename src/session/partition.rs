@@ -198,17 +198,20 @@ fn group(
     let recipes = programs.recipes();
     let mut places = vec![usize::MAX; recipes.len() * ROUTES];
     // Calls that are only explained have dropped no copies.
-    let written = batch.calls().iter();
-    let written: Vec<u32> = written
-        .flat_map(|call| batch.written(recipes, call))
-        .collect();
-    let has = |tensor: &u32| tensors.has_copy(*tensor) && !written.contains(tensor);
-    let sets = batch.payload.sets.iter().map(|set| set.iter().all(has));
-    let can_leave: Vec<bool> = sets.collect();
+    let mut is_written = Vec::new();
+    for call in batch.calls() {
+        for tensor in batch.written(recipes, call) {
+            is_written.resize(tensors.count(), false);
+            is_written[tensor as usize] = true;
+        }
+    }
+    let has =
+        |tensor: &u32| tensors.has_copy(*tensor) && is_written.get(*tensor as usize) != Some(&true);
     let mut all = Groups::default();
-    for Call { work, .. } in batch.calls() {
+    for taken in batch.calls() {
+        let Call { work, .. } = taken;
         let call = &work.planned;
-        let stays = router.is_none() || !can_leave[call.set.0 as usize];
+        let stays = router.is_none() || !batch.payload.tensors_of(taken).iter().all(has);
         let fixed = work.wanted.or(stays.then_some(Engine::Gpu));
         let route = fixed.map_or(0, |engine| 1 + usize::from(engine == Engine::Cpu));
         let place = &mut places[call.recipe.0 as usize * ROUTES + route];

@@ -1,15 +1,16 @@
-//! The payload of a batch: the memory of its operands, the sets of tensors that its calls
-//! name, and what is remembered of losses and of shortages of memory.
+//! The payload of a batch: the memory of its operands, the tensors that its calls name, and what is remembered of losses and of shortages of memory.
 //!
 //! The queue has the calls themselves and their weights.
 
 use std::borrow::Borrow;
 
 use super::router::Group;
+use super::slabs::Place;
+use super::tensor_table::TensorTable;
 use crate::batch;
 use crate::device::Engine;
 use crate::error::Error;
-use crate::plan::{self, NumbersId, Recipe, SetId};
+use crate::plan::{self, NamedTensors, NumbersId, Recipe, SetId};
 use crate::tensor::{Arena, Format, Span, aligned};
 
 /// One batch of a session.
@@ -46,6 +47,14 @@ pub(super) struct Numbers {
     pub(super) id: NumbersId,
 }
 
+/// The tensors that a call names, and the table that has their places.
+#[derive(Clone, Copy)]
+pub(super) struct Naming<'a> {
+    /// The numbers of the tensors, in the order of the call's operands.
+    pub(super) tensors: &'a [u32],
+    pub(super) table: &'a TensorTable,
+}
+
 /// What a batch carries until its last call is answered.
 #[derive(Debug)]
 pub(super) struct Payload {
@@ -53,12 +62,14 @@ pub(super) struct Payload {
     pub(super) arena: Arena,
     /// The calls by structure, where they have a choice of devices, once they are routed.
     pub(super) groups: Vec<Group>,
-    /// Sets of tensors that calls read on the device; the first is empty.
-    pub(super) sets: Vec<Box<[u32]>>,
+    /// Sets of buffers that the tensors of calls lie in; the first is empty.
+    sets: Vec<Box<[u32]>>,
     pub(super) numbers: Numbers,
     /// Every tensor that a call names, as often as one does.
     pub(super) read: Vec<u32>,
-    /// The tensors that calls write, each once.
+    /// For each of these the word of its buffer where the tensor begins.
+    places: Vec<u32>,
+    /// The tensors that calls write, in the order of the calls.
     pub(super) written: Vec<u32>,
     /// Words that given-up calls took in the open batch.
     pub(super) wasted: usize,
@@ -83,6 +94,7 @@ impl Payload {
             sets: vec![Box::default()],
             numbers: Numbers::default(),
             read: Vec::new(),
+            places: Vec::new(),
             written: Vec::new(),
             wasted: 0,
             asks_cpu: false,
@@ -127,32 +139,63 @@ impl Payload {
         tensors.extend(free[from.min(free.len())..].iter().take(count));
     }
 
-    /// Adds the set of tensors of one more call, which may be known; its number in this
-    /// batch.
-    pub(super) fn add_set(&mut self, tensors: &[u32]) -> SetId {
+    /// Adds the tensors that one more call names.
+    fn name(&mut self, call: &mut plan::Call, Naming { tensors, table }: Naming<'_>) {
+        let at = self.read.len();
+        call.tensors = Span {
+            at: u32::try_from(at).expect("fewer than 2^32 tensors"),
+            words: u32::try_from(tensors.len()).expect("a call names few tensors"),
+        };
+        call.set = SetId::default();
         if tensors.is_empty() {
-            return SetId::default(); // Most calls name none: no search.
+            return; // Most calls name none: no search.
         }
         self.read.extend_from_slice(tensors);
-        let known = self.sets.iter().rposition(|set| **set == *tensors);
+        let places = tensors.iter().map(|tensor| table.place(*tensor));
+        self.places.extend(places.clone().map(Place::at));
+        let homes = places.map(Place::home);
+        let mut sets = self.sets.iter();
+        let known = sets.rposition(|set| set.iter().copied().eq(homes.clone()));
         let index = known.unwrap_or_else(|| {
-            self.sets.push(tensors.into());
+            self.sets.push(homes.collect());
             self.sets.len() - 1
         });
-        SetId(u32::try_from(index).expect("fewer than 2^32 sets"))
+        call.set = SetId(u32::try_from(index).expect("fewer than 2^32 sets"));
+    }
+
+    /// The tensors that calls name, as the planner sees them.
+    pub(super) fn named(&self) -> NamedTensors<'_> {
+        NamedTensors {
+            sets: &self.sets,
+            numbers: &self.read,
+            places: &self.places,
+        }
     }
 
     /// The tensors that a call names.
     pub(super) fn tensors_of(&self, call: &Call) -> &[u32] {
-        &self.sets[call.work.planned.set.0 as usize]
+        &self.read[call.work.planned.tensors.range()]
+    }
+
+    /// Names the tensors of these calls anew, and forgets those that only other calls named.
+    /// Returns the tensors that all calls named.
+    pub(super) fn rename(&mut self, calls: Vec<&mut plan::Call>, table: &TensorTable) -> Vec<u32> {
+        let read = std::mem::take(&mut self.read);
+        self.places.clear();
+        self.sets.truncate(1);
+        for call in calls {
+            let tensors = &read[call.tensors.range()];
+            self.name(call, Naming { tensors, table });
+        }
+        read
     }
 
     /// Claims the operands in the free room for a call, and notes the tensors that the call
     /// names. So many numbers come last in the operands.
-    pub(super) fn claim(&mut self, work: &mut Computation, tensors: &[u32], numbers: u32) {
+    pub(super) fn claim(&mut self, work: &mut Computation, naming: Naming<'_>, numbers: u32) {
         self.asks_cpu |= work.wanted == Some(Engine::Cpu);
         let call = &mut work.planned;
-        call.set = self.add_set(tensors);
+        self.name(call, naming);
         call.inputs = self.arena.take(call.inputs.words);
         if numbers > 0 {
             let own = Span {
@@ -171,7 +214,7 @@ impl Payload {
     /// Notes that a call writes these tensors.
     pub(super) fn note_written(&mut self, tensors: &[u32]) {
         for tensor in tensors {
-            if !self.written.contains(tensor) {
+            if self.written.last() != Some(tensor) {
                 self.written.push(*tensor);
             }
         }
@@ -180,7 +223,7 @@ impl Payload {
     /// Whether a call that names these tensors, and writes some, is to stay behind the calls of
     /// this batch: one of both writes what the other names.
     pub(super) fn precedes(&self, named: &[u32], written: &[u32]) -> bool {
-        let names = |tensor: &u32| self.sets.iter().any(|set| set.contains(tensor));
+        let names = |tensor: &u32| self.read.contains(tensor);
         self.written.iter().any(|tensor| named.contains(tensor)) || written.iter().any(names)
     }
 
@@ -188,6 +231,7 @@ impl Payload {
     pub(super) fn clear(&mut self) -> Vec<u32> {
         self.arena.clear();
         self.sets.truncate(1);
+        self.places.clear();
         self.written.clear();
         self.numbers = Numbers::default();
         self.wasted = 0;
@@ -223,7 +267,7 @@ impl Batch {
 
     /// Moves the marked calls to another batch, whose own calls are older. The operands
     /// move along; where the other batch has no calls, both share the memory.
-    pub(super) fn move_marked(&mut self, leaves: &[bool], other: &mut Batch) {
+    pub(super) fn move_marked(&mut self, leaves: &[bool], other: &mut Batch, table: &TensorTable) {
         let is_first = other.calls().is_empty();
         let (own, others) = (&self.payload, &mut other.payload);
         if is_first {
@@ -251,7 +295,8 @@ impl Batch {
                 let operands = own.arena.read(planned.inputs);
                 planned.inputs = others.arena.push(operands);
             }
-            planned.set = others.add_set(&own.sets[planned.set.0 as usize]);
+            let tensors = &own.read[planned.tensors.range()];
+            others.name(planned, Naming { tensors, table });
             planned.numbers.0 += behind;
         }
         other.append(leaving, self.origin);
@@ -262,8 +307,10 @@ impl Batch {
 /// the other names.
 pub(super) fn precedes_batch(batch: &Batch, other: &Batch) -> bool {
     let writes = |one: &Batch, other: &Batch| {
-        let mut named = other.payload.sets.iter().flatten();
-        named.any(|tensor| one.payload.written.contains(tensor))
+        let mut written = one.payload.written.clone();
+        written.sort_unstable();
+        let mut named = other.payload.read.iter();
+        named.any(|tensor| written.binary_search(tensor).is_ok())
     };
     writes(batch, other) || writes(other, batch)
 }

@@ -7,7 +7,7 @@ use super::cost_model::{Model, Sum};
 use super::in_flight::InFlight;
 use super::launch::LaunchId;
 use super::parked::move_calls;
-use super::payload::{Call, Payload, precedes_batch};
+use super::payload::{Call, Naming, Payload, precedes_batch};
 use super::submission::{ReadCall, no_memory};
 use super::{Batch, Session};
 use crate::batch::{Accepted, LowWork, Millis, Order, Priority};
@@ -106,7 +106,11 @@ impl<D: Device> Session<D> {
             }
         }
         own.note_written(&self.written_tensors);
-        own.claim(&mut work, &self.named_tensors, numbers);
+        let naming = Naming {
+            tensors: &self.named_tensors,
+            table: &self.tensors,
+        };
+        own.claim(&mut work, naming, numbers);
         let (ticket, batch) = self.queue.push_in(priority, request, work, now);
         Ok(self.accepted(Accepted {
             ticket,

@@ -27,8 +27,18 @@ struct Provenance {
     words: u32,
     /// The youngest call that was launched to write the tensor since the tensor was filled.
     writer: Option<Ticket>,
+    /// Whether a call was launched that computed the tensor anew after a loss. Such calls go
+    /// before calls that are older.
+    is_restored: bool,
     /// Why the words are lost, if they are.
     lost: Option<Arc<str>>,
+}
+
+impl Provenance {
+    /// Whether calls wrote the tensor since the tensor was filled.
+    fn is_written(&self) -> bool {
+        self.writer.is_some() || self.is_restored
+    }
 }
 
 impl Provenances {
@@ -47,6 +57,7 @@ impl Provenances {
         self.entries[tensor as usize].words = words;
         if !self.is_restoring {
             self.entries[tensor as usize].writer = None;
+            self.entries[tensor as usize].is_restored = false;
             self.heal(tensor);
         }
     }
@@ -57,6 +68,11 @@ impl Provenances {
         if known.is_none_or(|known| known.is_before(writer)) {
             *known = Some(writer);
         }
+    }
+
+    /// Notes that a call was launched which computes a tensor anew after a loss.
+    pub(super) fn restore(&mut self, tensor: u32) {
+        self.entries[tensor as usize].is_restored = true;
     }
 
     /// Notes that no call from this one on has written a tensor after all.
@@ -89,7 +105,7 @@ impl Provenances {
 
     /// Whether calls wrote a tensor since it was filled.
     pub(super) fn has_written(&self) -> bool {
-        self.entries.iter().any(|entry| entry.writer.is_some())
+        self.entries.iter().any(Provenance::is_written)
     }
 
     /// Whether a tensor is lost.
@@ -124,7 +140,9 @@ impl Provenances {
     pub(super) fn lose_written(&mut self, why: &Arc<str>) {
         self.is_restoring = true;
         for entry in &mut self.entries {
-            if entry.writer.take().is_some() && entry.lost.is_none() {
+            let is_written = entry.is_written();
+            (entry.writer, entry.is_restored) = (None, false);
+            if is_written && entry.lost.is_none() {
                 entry.lost = Some(Arc::clone(why));
                 self.lost += 1;
             }

@@ -100,12 +100,17 @@ impl<D: Device> Session<D> {
     fn requeue_lost(&mut self, at: usize, outcome: &Result<Readback, Error>) -> bool {
         let way = &self.queue.in_flight()[at].way;
         let is_cpu_share = way.chunks[way.landed].is_cpu_share;
-        if !matches!(outcome, Err(Error::DeviceLost(_))) || is_cpu_share {
+        let generation = way.generation;
+        let Err(error @ Error::DeviceLost(_)) = outcome else {
+            return false;
+        };
+        if is_cpu_share {
             return false;
         }
-        self.lose(way.generation);
+        self.lose(generation);
         let goes_again = self.queue.flying(at).payload.losses < ATTEMPTS;
         if goes_again {
+            self.lose_writes(at, error);
             self.requeue(at);
         }
         goes_again

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::Session;
+use super::slabs::Place;
 use crate::device::Device;
 use crate::error::Error;
 use crate::plan::{RecipeId, ShardedTensor};
@@ -36,13 +37,13 @@ impl Filling {
     }
 }
 
-/// Copies a range of a tensor's words to a device, as the tensor of a number.
-type Copying<'a, D> = dyn Fn(&mut D, u32, Range<u32>) -> Result<(), Error> + 'a;
+/// Copies a range of a tensor's words to a place on a device.
+type Copying<'a, D> = dyn Fn(&mut D, Place, Range<u32>) -> Result<(), Error> + 'a;
 
 impl<D: Device> Session<D> {
     /// Copies a tensor to the device: in one buffer if it fits there, otherwise in as many
-    /// as it takes. `copy` copies a range of the words to the device as the tensor of this
-    /// number. A packed tensor lies in one buffer.
+    /// as it takes. `copy` copies a range of the words to a place on the device. A packed
+    /// tensor lies in one buffer.
     ///
     /// # Errors
     ///
@@ -68,7 +69,7 @@ impl<D: Device> Session<D> {
             false => None,
         };
         let Some(each) = each else {
-            let copy = |device: &mut D| copy(device, tensor, 0..words);
+            let copy = |device: &mut D, place| copy(device, place, 0..words);
             return self.fill_with(tensor, filling, copy);
         };
         let mut sharded = ShardedTensor {
@@ -82,7 +83,8 @@ impl<D: Device> Session<D> {
             let part = self.hold();
             let end = words.min(from.saturating_add(each));
             sharded.shards.push(part);
-            filled = self.place_with(part, None, |device| copy(device, part, from..end));
+            let place = Place::Own { tensor: part };
+            filled = self.place_with(part, None, |device| copy(device, place, from..end));
             self.provenances.fill(part, end - from);
             from = end;
         }

@@ -5,7 +5,7 @@
 use super::Session;
 use super::arena_pool::ArenaPool;
 use super::budget::most_room;
-use super::payload::{Computation, Payload};
+use super::payload::{Computation, Naming, Payload};
 use super::program_cache::Footprint;
 use crate::batch::{Accepted, Admission, Millis, Priority, Request, Ticket};
 use crate::device::{Device, Engine};
@@ -153,12 +153,23 @@ impl<D: Device> Session<D> {
         }
         self.check_shards(recipe, &self.named_tensors)?;
         self.check_engine(wanted)?;
+        if let [target] = &self.written_tensors[..]
+            && known.is_sampling()
+        {
+            let end = u64::from(stored.at) + u64::from(stored.words);
+            self.check_words(*target, end)?;
+            let at = self.tensors.place(*target).at();
+            let batch = self.explained.as_mut();
+            let payload = &mut batch.unwrap_or(self.queue.open_mut()).payload;
+            known.move_target(payload.arena.free(), rows, at);
+        }
         let planned = Call {
             recipe,
             rows,
             inputs: Span { at: 0, words },
             scalar,
             set: SetId::default(),
+            tensors: Span::default(),
             stored,
             numbers: NumbersId::default(),
         };
@@ -187,7 +198,11 @@ impl<D: Device> Session<D> {
         } = read;
         let ticket = self.queue.number();
         let batch = self.explained.as_mut().expect("calls are explained");
-        batch.payload.claim(&mut work, &self.named_tensors, numbers);
+        let naming = Naming {
+            tensors: &self.named_tensors,
+            table: &self.tensors,
+        };
+        batch.payload.claim(&mut work, naming, numbers);
         batch.push(ticket, Request::default(), work);
         Accepted {
             ticket,
@@ -217,7 +232,11 @@ impl<D: Device> Session<D> {
         self.note_call(superseded);
         let payload = &mut self.queue.open_mut().payload;
         payload.note_written(&self.written_tensors);
-        payload.claim(&mut work, &self.named_tensors, numbers);
+        let naming = Naming {
+            tensors: &self.named_tensors,
+            table: &self.tensors,
+        };
+        payload.claim(&mut work, naming, numbers);
         let next = next_payload(&mut self.arenas);
         let (ticket, batch) = self.queue.push(request, work, now, next);
         Ok(self.accepted(Accepted {

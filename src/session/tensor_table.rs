@@ -1,17 +1,23 @@
-//! The tensors of a session: who still reads each, and where its newest words lie.
+//! The tensors of a session: who still reads each, its place, and where its newest words lie.
 //!
 //! The words themselves are on the devices, and the face knows where the words came from.
 //! Nothing is copied or freed here: the table says when it is time.
 
+use super::residency::{MOST_COPIED, MOST_COPIED_IN_ALL, Residency};
+use super::slabs::{LARGE, Place, Slabs};
 use crate::plan::ShardedTensor;
 use crate::tensor::Packing;
 
 /// The tensors of a session, by their numbers.
 #[derive(Debug, Default)]
 pub(super) struct TensorTable {
+    /// One for each number: of a tensor, of a slab, or of what is gone.
     entries: Vec<Entry>,
-    /// Numbers of tensors that are gone, for the next ones.
+    /// Numbers of tensors and slabs that are gone, for the next ones.
     free: Vec<u32>,
+    slabs: Slabs,
+    /// How many tensors are on the host alone.
+    deferred: usize,
     /// Words of all copies on the host.
     copied: usize,
     /// Bytes of the device's memory that tensors take.
@@ -20,9 +26,13 @@ pub(super) struct TensorTable {
     sharded: Vec<ShardedTensor>,
 }
 
-/// What is known of one tensor.
-#[derive(Clone, Copy, Debug, Default)]
+/// What is known of one tensor. A slab is an entry that nobody holds, and lies in itself.
+#[derive(Clone, Copy, Debug)]
 struct Entry {
+    place: Place,
+    /// Words of a slab, or of a tensor in a slab. Other tensors have as many as they are filled
+    /// with.
+    words: u32,
     /// Pending calls that read the tensor.
     readers: u32,
     /// Whether its owner still needs the tensor.
@@ -40,67 +50,110 @@ pub(super) struct Coming {
     pub(super) words: u32,
 }
 
-/// Where the newest words of a tensor lie. The device is the one that batches are sent to,
-/// and the host is the memory of the CPU beside it, which has copies of short tensors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Residency {
-    /// Nowhere: the tensor was not filled since the device is in use. The host may still
-    /// keep so many words of what the tensor was on the device before.
-    Nowhere { kept: usize },
-    /// On the device alone, in one buffer.
-    Device,
-    /// On the device, in one buffer, and so many words on the host.
-    Both { words: usize },
-    /// On the host alone, until the device needs the words. Calls on the CPU may read them
-    /// there unless they are too many, or a call on the device is to write the tensor.
-    Host { words: usize, is_readable: bool },
-    /// On the device alone, in several buffers.
-    Sharded,
-}
-
-impl Default for Residency {
-    fn default() -> Self {
-        Residency::Nowhere { kept: 0 }
-    }
-}
-
-impl Residency {
-    /// Words on the host that count against [`MOST_COPIED_IN_ALL`].
-    fn copied(self) -> usize {
-        match self {
-            Residency::Nowhere { kept: words }
-            | Residency::Both { words }
-            | Residency::Host {
-                words,
-                is_readable: true,
-            } => words,
-            _ => 0,
-        }
-    }
-}
-
-/// Words of one tensor that the host copies at most, 1 MiB. A larger tensor keeps its calls
-/// on the GPU.
-pub(super) const MOST_COPIED: usize = 1 << 18;
-
-/// Words of all tensors that the host copies at most, 32 MiB.
-const MOST_COPIED_IN_ALL: usize = 1 << 23;
-
 impl TensorTable {
-    /// A number for a new tensor.
+    /// A number for a new tensor with a buffer of its own.
     pub(super) fn hold(&mut self) -> u32 {
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(Entry::default());
-            u32::try_from(self.entries.len() - 1).expect("fewer than 2^31 tensors")
-        });
-        self.entries[number as usize] = Entry {
-            is_held: true,
-            ..Entry::default()
-        };
+        let number = self.number();
+        self.entries[number as usize].is_held = true;
         number
     }
 
-    /// The numbers that tensors have, or had.
+    /// A number for a new tensor of so many words: in a slab if the tensor is small, but not in
+    /// one that another of these tensors is in. A slab that has to be made has `slab` words.
+    pub(super) fn hold_shared(&mut self, words: u32, apart: &[u32], slab: u32) -> u32 {
+        if words >= LARGE || slab < LARGE {
+            return self.hold();
+        }
+        let place = self.take(words, apart).or_else(|| {
+            self.add_slab(slab);
+            self.take(words, apart)
+        });
+        let number = self.hold();
+        let entry = &mut self.entries[number as usize];
+        entry.place = place.expect("a new slab has room");
+        entry.words = words;
+        number
+    }
+
+    /// A place in a slab that none of the other tensors is in.
+    fn take(&mut self, words: u32, apart: &[u32]) -> Option<Place> {
+        let TensorTable { entries, slabs, .. } = self;
+        let is_in = |tensor: &u32, slab: u32| entries[*tensor as usize].place.home() == slab;
+        slabs.take(words, |slab| !apart.iter().any(|other| is_in(other, slab)))
+    }
+
+    fn add_slab(&mut self, words: u32) {
+        let slab = self.number();
+        let entry = &mut self.entries[slab as usize];
+        entry.place = Place::Slab { slab, at: 0 };
+        entry.words = words;
+        self.slabs.add(slab, words);
+    }
+
+    /// A number that nothing has, with an empty entry.
+    fn number(&mut self) -> u32 {
+        let number = self
+            .free
+            .pop()
+            .unwrap_or_else(|| u32::try_from(self.entries.len()).expect("fewer than 2^31 tensors"));
+        let entry = Entry {
+            place: Place::Own { tensor: number },
+            words: 0,
+            readers: 0,
+            is_held: false,
+            packing: None,
+            residency: Residency::default(),
+        };
+        match self.entries.get_mut(number as usize) {
+            Some(free) => *free = entry,
+            None => self.entries.push(entry),
+        }
+        number
+    }
+
+    /// Where a tensor lies in the buffers of devices.
+    pub(super) fn place(&self, tensor: u32) -> Place {
+        self.entry(tensor).place
+    }
+
+    /// The words of a tensor in a slab; `None` for one in a buffer of its own.
+    pub(super) fn words_in_slab(&self, tensor: u32) -> Option<u32> {
+        let Entry { place, words, .. } = *self.entry(tensor);
+        matches!(place, Place::Slab { .. }).then_some(words)
+    }
+
+    /// The words of the slab that a place is in; 0 for a place in a buffer of its own.
+    pub(super) fn slab_words(&self, place: Place) -> u32 {
+        self.entry(place.home()).words
+    }
+
+    /// Whether a tensor's slab may be on the device, but not the tensor's words.
+    pub(super) fn lacks_words(&self, tensor: u32) -> bool {
+        self.words_in_slab(tensor).is_some() && !self.is_filled(tensor)
+    }
+
+    /// Gives up the place of a tensor that is gone. Returns the number of the buffer that nothing
+    /// lies in any more, if there is one.
+    pub(super) fn vacate(&mut self, tensor: u32) -> Option<u32> {
+        let Entry { place, words, .. } = *self.entry(tensor);
+        match place {
+            Place::Own { tensor } => Some(tensor),
+            Place::Slab { .. } => {
+                let gone = self.slabs.give(place, words);
+                self.free.extend(gone);
+                gone
+            }
+        }
+    }
+
+    /// Gives up the slab that is kept empty. Returns its number.
+    pub(super) fn release_empty_slab(&mut self) -> Option<u32> {
+        let gone = self.slabs.remove_empty();
+        self.free.extend(gone);
+        gone
+    }
+
+    /// The numbers that tensors and slabs have, or had.
     pub(super) fn numbers(&self) -> std::ops::Range<u32> {
         0..u32::try_from(self.entries.len()).expect("fewer than 2^31 tensors")
     }
@@ -215,23 +268,46 @@ impl TensorTable {
         self.put(tensor, residency);
     }
 
-    /// Each tensor with what the device is still to get of it.
+    /// Each tensor with a buffer of its own, and each slab that tensors lie in, with what the
+    /// device is still to get of it.
     pub(super) fn coming(&self) -> impl Iterator<Item = Coming> {
-        (0..).zip(&self.entries).map(|(tensor, entry)| {
-            let words = self.deferred(tensor).unwrap_or(0);
+        (0..).zip(&self.entries).filter_map(|(number, entry)| {
+            let words = match entry.place {
+                Place::Own { .. } => self.deferred(number).unwrap_or(0),
+                Place::Slab { slab, .. } if slab != number || self.slabs.is_empty(slab) => {
+                    return None;
+                }
+                Place::Slab { .. } => entry.words as usize,
+            };
             let words = u32::try_from(words).unwrap_or(u32::MAX);
             let packing = entry.packing;
-            Coming {
-                tensor,
+            Some(Coming {
+                tensor: number,
                 packing,
                 words: packing.map_or(words, |packing| packing.words(words)),
-            }
+            })
         })
+    }
+
+    /// The tensors in a buffer that are on the host alone.
+    pub(super) fn deferred_in(&self, home: u32) -> Vec<u32> {
+        if self.deferred == 0 {
+            return Vec::new();
+        }
+        match self.place(home) {
+            Place::Own { .. } => self.deferred(home).map(|_| home).into_iter().collect(),
+            Place::Slab { .. } => {
+                let is_there = |tensor: &u32| self.place(*tensor).home() == home;
+                let deferred = |tensor: &u32| self.deferred(*tensor).is_some();
+                self.numbers().filter(is_there).filter(deferred).collect()
+            }
+        }
     }
 
     /// The device is lost, with every tensor on it.
     pub(super) fn lose(&mut self) {
         self.resident_bytes = 0;
+        self.deferred = 0;
         for entry in &mut self.entries {
             entry.residency = Residency::Nowhere {
                 kept: entry.residency.copied(),
@@ -291,6 +367,8 @@ impl TensorTable {
         let own = &mut self.entries[tensor as usize].residency;
         self.copied -= own.copied();
         self.copied += residency.copied();
+        self.deferred -= usize::from(own.is_deferred());
+        self.deferred += usize::from(residency.is_deferred());
         *own = residency;
     }
 }

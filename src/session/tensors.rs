@@ -6,19 +6,50 @@
 use super::Session;
 use super::router::Router;
 use super::shards::Filling;
+use super::slabs::{GRAIN, Place, SLAB};
 use super::stats::TensorBytes;
-use super::tensor_table::{Coming, MOST_COPIED};
+use super::tensor_table::Coming;
 use crate::device::Device;
 use crate::error::Error;
 use crate::tensor::{Packing, WORD};
 
 impl<D: Device> Session<D> {
-    /// A number for a tensor that stays on the device. Fill the tensor before a call reads
-    /// it, and again after [`Session::replace_device`].
+    /// A number for a tensor that stays on the device, in a buffer of its own. Fill the tensor
+    /// before a call reads it, and again after [`Session::replace_device`].
     pub fn hold(&mut self) -> u32 {
         let number = self.tensors.hold();
         self.provenances.forget(number);
         number
+    }
+
+    /// A number for a tensor of so many words, as [`Session::hold`] gives it. A small tensor
+    /// shares a buffer with others, so that calls on different tensors merge, but with none of
+    /// the tensors in `apart`: what is computed of these is stored without a copy. Tensors that
+    /// are packed, imported, or whose kernels find addresses by themselves, need buffers of their
+    /// own.
+    pub fn hold_shared(&mut self, words: u32, apart: &[u32]) -> u32 {
+        let most = self.devices.primary().limits().max_side_bytes;
+        // Slabs that are mostly empty leave most of a small budget to batches.
+        let fitting = most.min(self.limits.budget().live() / 64) / u64::from(WORD);
+        let slab = u32::try_from(fitting).unwrap_or(SLAB).min(SLAB) / GRAIN * GRAIN;
+        let number = self.tensors.hold_shared(words, apart, slab);
+        self.provenances.forget(number);
+        let home = self.tensors.place(number).home();
+        if home != number {
+            self.provenances.forget(home);
+            self.provenances.fill(home, slab);
+        }
+        number
+    }
+
+    /// Where a tensor lies on each device that has it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] for a tensor that is not held.
+    pub fn place(&self, tensor: u32) -> Result<Place, Error> {
+        self.check_tensor(tensor)?;
+        Ok(self.tensors.place(tensor))
     }
 
     /// Gives up a tensor. Calls that were made before still read it.
@@ -50,8 +81,9 @@ impl<D: Device> Session<D> {
         packing: Option<Packing>,
     ) -> Result<(), Error> {
         let count = u32::try_from(words.len()).expect("no more than 2^30");
-        self.fill_with(tensor, Filling::packed(packing, count, 0), |device| {
-            device.fill(tensor, words, packing)
+        let filling = Filling::packed(packing, count, 0);
+        self.fill_with(tensor, filling, |device, place| {
+            place.write(device, words, packing)
         })
     }
 
@@ -60,57 +92,66 @@ impl<D: Device> Session<D> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidInput`] for a tensor that is not held.
+    /// [`Error::InvalidInput`] for a tensor that is not held, and for words that one in a slab
+    /// does not have.
     pub fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) -> Result<(), Error> {
         self.check_tensor(tensor)?;
+        self.check_words(tensor, u64::from(at) + words.len() as u64)?;
+        let place = self.tensors.place(tensor);
+        let (home, at) = (place.home(), place.at() + at);
         let is_deferred = self.tensors.deferred(tensor).is_some();
         let has_copy = self.tensors.has_copy(tensor);
         let (device, cpu) = self.devices.primary_and_companion_mut();
         if !is_deferred {
-            device.patch(tensor, at, words);
+            device.patch(home, at, words);
         }
         if let Some(cpu) = cpu.filter(|_| is_deferred || has_copy) {
-            cpu.patch(tensor, at, words);
+            cpu.patch(home, at, words);
         }
         Ok(())
     }
 
-    /// Copies a tensor to the device for a face that has another way there: `copy` does it.
-    /// A short tensor is copied to the CPU beside the GPU too, so that calls that read it
+    /// Copies a tensor to the device for a face that has another way there: `copy` copies the
+    /// words to a place, whose slab is there by then. A short tensor is copied to the CPU beside the GPU too, so that calls that read it
     /// can leave the GPU. While whole batches go to the CPU, the GPU gets the tensor when
     /// it needs it.
     ///
     /// # Errors
     ///
     /// The errors of `copy`, and [`Error::InvalidInput`] for a tensor that is not
-    /// held.
+    /// held, and for more words than one in a slab has.
     pub fn fill_with(
         &mut self,
         tensor: u32,
         filling: Filling,
-        copy: impl Fn(&mut D) -> Result<(), Error>,
+        copy: impl Fn(&mut D, Place) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.check_tensor(tensor)?;
+        self.check_words(tensor, filling.words.into())?;
+        let place = self.tensors.place(tensor);
+        let to_device = |device: &mut D| copy(device, place);
         let packing = filling.packing;
         let unpacked = filling.unpacked as usize;
         let may_copy = self.devices.has_companion() && self.tensors.may_copy(tensor, unpacked);
         let spares_gpu = self.router.as_ref().is_some_and(Router::spares_gpu);
         let is_deferred = may_copy && spares_gpu && packing.is_none();
-        if !is_deferred && let Err(error) = self.place_with(tensor, packing, &copy) {
+        if !is_deferred && let Err(error) = self.place_with(tensor, packing, to_device) {
             self.tensors.drop_copy(tensor);
             return Err(error);
         }
         self.provenances.fill(tensor, filling.unpacked);
+        let slab_words = self.tensors.slab_words(place);
         let Some(cpu) = self.devices.companion_mut() else {
             return Ok(());
         };
         if may_copy {
-            copy(cpu)?;
+            place.prepare(cpu, slab_words)?;
+            copy(cpu, place)?;
             match is_deferred {
                 true => self.tensors.defer(tensor, unpacked, packing),
                 false => self.tensors.copy(tensor, unpacked),
             }
-        } else if !self.tensors.is_read(tensor) {
+        } else if place == (Place::Own { tensor }) && !self.tensors.is_read(tensor) {
             cpu.release(tensor); // No pending call reads the old copy.
         }
         Ok(())
@@ -122,12 +163,19 @@ impl<D: Device> Session<D> {
     ///
     /// The errors of [`Session::fill`].
     pub fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
-        self.place_with(tensor, None, |device| device.allocate(tensor, words))?;
+        self.check_tensor(tensor)?;
+        self.check_words(tensor, words.into())?;
+        let place = self.tensors.place(tensor);
+        self.place_with(tensor, None, |device| match place {
+            Place::Own { .. } => device.allocate(tensor, words),
+            Place::Slab { .. } => Ok(()),
+        })?;
         self.note_allocated(tensor, words);
         Ok(())
     }
 
-    /// Places a tensor on the device, and nowhere else.
+    /// Places a tensor on the device, and nowhere else. The slab of a tensor in one is made
+    /// before.
     ///
     /// # Errors
     ///
@@ -139,75 +187,23 @@ impl<D: Device> Session<D> {
         place: impl FnOnce(&mut D) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.check_tensor(tensor)?;
-        let before = self.devices.primary().tensor_bytes(tensor);
-        let placed = place(self.devices.primary_mut());
-        self.placed(tensor, before);
+        let own = self.tensors.place(tensor);
+        let slab_words = self.tensors.slab_words(own);
+        let device = self.devices.primary_mut();
+        let before = device.tensor_bytes(own.home());
+        let prepared = own.prepare(device, slab_words);
+        let placed = prepared.and_then(|()| place(device));
+        self.placed(own.home(), before);
         placed?;
         self.tensors.fill(tensor, packing);
         self.provenances.fill(tensor, 0);
         Ok(())
     }
 
-    /// Copies a tensor to the device if only the CPU beside it has the words so far.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Session::fill`].
-    pub fn bring(&mut self, tensor: u32) -> Result<(), Error> {
-        let Some(words) = self.tensors.deferred(tensor) else {
-            return Ok(());
-        };
-        let packing = self.tensors.packing(tensor);
-        let (device, cpu) = self.devices.primary_and_companion_mut();
-        let cpu = cpu.expect("it has what is deferred");
-        let all = &cpu.tensor_words(tensor).expect("filled there")[..words];
-        let before = device.tensor_bytes(tensor);
-        let placed = match packing {
-            None => device.fill(tensor, all, None),
-            Some(to_pack) => to_pack
-                .pack(all)
-                .and_then(|packed| device.fill(tensor, &packed, packing)),
-        };
-        if placed.is_ok() && words > MOST_COPIED {
-            cpu.release(tensor); // No call on the CPU reads so long a tensor.
-        }
-        self.placed(tensor, before);
-        placed?;
-        self.tensors.bring(tensor);
-        Ok(())
-    }
-
-    /// Defers every tensor: it lies on the CPU alone, which was the primary device before.
-    pub(super) fn defer_tensors(&mut self) {
-        let cpu = self.devices.companion().expect("it was the device");
-        self.tensors.resident_bytes = 0;
-        for tensor in self.tensors.numbers() {
-            if let Some(words) = cpu.tensor_words(tensor) {
-                let packing = self.tensors.packing(tensor);
-                self.tensors.defer(tensor, words.len(), packing);
-            }
-        }
-        self.fit_batches();
-    }
-
-    /// Whether each tensor, as the CPU has it, fits a buffer of this device.
-    pub(super) fn tensors_fit(&self, device: &D) -> bool {
-        let most = device.limits().max_side_bytes;
-        let bytes = |tensor| {
-            let cpu = self.devices.primary();
-            let words = cpu.tensor_words(tensor).map_or(0, <[u32]>::len);
-            let words = u32::try_from(words).unwrap_or(u32::MAX);
-            let packing = self.tensors.packing(tensor);
-            let words = packing.map_or(words, |packing| packing.words(words));
-            u64::from(words) * u64::from(WORD)
-        };
-        self.tensors.numbers().all(|tensor| bytes(tensor) <= most)
-    }
-
-    /// Notes what a tensor takes of the device's memory, which was `before`. A filling that
+    /// Notes what a buffer takes of the device's memory, which was `before`. A filling that
     /// failed midway has taken memory too, or freed the words of before.
-    fn placed(&mut self, tensor: u32, before: u64) {
-        self.tensors.resident_bytes += self.devices.primary().tensor_bytes(tensor);
+    pub(super) fn placed(&mut self, home: u32, before: u64) {
+        self.tensors.resident_bytes += self.devices.primary().tensor_bytes(home);
         self.tensors.resident_bytes -= before;
         self.fit_batches();
     }
@@ -223,6 +219,17 @@ impl<D: Device> Session<D> {
             false => Err(Error::InvalidInput(
                 "a tensor was disposed of; make it again".into(),
             )),
+        }
+    }
+
+    /// Refuses words that a tensor in a slab does not have, up to this one.
+    pub(super) fn check_words(&self, tensor: u32, end: u64) -> Result<(), Error> {
+        match self.tensors.words_in_slab(tensor) {
+            Some(words) if end > words.into() => Err(Error::InvalidInput(format!(
+                "a tensor of {words} words has no word {}; give fewer, or make a larger tensor",
+                end - 1
+            ))),
+            _ => Ok(()),
         }
     }
 
@@ -261,12 +268,19 @@ impl<D: Device> Session<D> {
 
     fn free_tensor(&mut self, tensor: u32) {
         self.unshard(tensor);
-        self.tensors.resident_bytes -= self.devices.primary().tensor_bytes(tensor);
+        if let Some(home) = self.tensors.vacate(tensor) {
+            self.free_buffer(home);
+        }
+    }
+
+    /// Frees a buffer that no tensor lies in.
+    pub(super) fn free_buffer(&mut self, home: u32) {
+        self.tensors.resident_bytes -= self.devices.primary().tensor_bytes(home);
         self.fit_batches();
         let (device, cpu) = self.devices.primary_and_companion_mut();
-        device.release(tensor);
+        device.release(home);
         if let Some(cpu) = cpu {
-            cpu.release(tensor);
+            cpu.release(home);
         }
     }
 }

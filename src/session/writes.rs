@@ -5,7 +5,6 @@
 //! the readers of a tensor that is lost is in `lost_tensors`.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::Session;
 use super::in_flight::InFlight;
@@ -58,7 +57,10 @@ impl<D: Device> Session<D> {
         for place in writers(batch, sent) {
             let call = &batch.calls()[place];
             for tensor in batch.written(self.programs.recipes(), call) {
-                self.provenances.write(tensor, call.ticket);
+                match batch.is_restoring {
+                    true => self.provenances.restore(tensor),
+                    false => self.provenances.write(tensor, call.ticket),
+                }
             }
         }
         if is_sure {
@@ -114,7 +116,7 @@ impl<D: Device> Session<D> {
     /// they read, or they may have written a tensor in part.
     pub(super) fn give_up_overwritten(&mut self, at: usize) {
         let batch = self.queue.flying(at);
-        if batch.payload.sets.len() == 1 || !self.provenances.has_written() {
+        if batch.payload.read.is_empty() || !self.provenances.has_written() {
             return; // Most batches name no tensor.
         }
         let recipes = self.programs.recipes();
@@ -135,11 +137,13 @@ impl<D: Device> Session<D> {
             let error = Error::TensorLost(why.into());
             refused.push(Refused { place, error });
         }
-        let why = Arc::from(HALF);
-        for tensor in halves {
-            self.provenances.lose(tensor, &why);
-        }
         self.refuse_all(at, refused);
+        if halves.is_empty() {
+            return;
+        }
+        // The calls of this batch that go again are looked at before that.
+        let behind = self.queue.flying(at).calls().len();
+        self.lose_from(at, behind, halves, HALF);
     }
 
     /// Whether the calls of a chunk that the device refused as a whole may go again: nothing was

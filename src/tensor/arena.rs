@@ -20,6 +20,13 @@ pub struct Span {
     pub words: u32,
 }
 
+impl Span {
+    /// The indexes of the words.
+    pub const fn range(self) -> std::ops::Range<usize> {
+        self.at as usize..self.at as usize + self.words as usize
+    }
+}
+
 /// Append-only memory in regions that keep their place.
 #[derive(Debug, Default)]
 pub struct Arena {

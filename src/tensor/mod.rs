@@ -3,10 +3,12 @@
 
 mod arena;
 mod dtype;
+mod free_list;
 mod packing;
 
 pub use arena::{Arena, Span};
 pub use dtype::{DType, Format};
+pub(crate) use free_list::Places;
 pub use packing::Packing;
 
 /// Bytes in a word. All offsets and lengths inside the core count words.

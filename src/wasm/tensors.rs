@@ -3,10 +3,11 @@
 use wasm_bindgen::prelude::*;
 
 use super::Core;
-use crate::device::{AnyDevice, Cpu, Device, Place};
+use crate::device::{AnyDevice, BufferPart, Cpu, Device};
 use crate::error::Error;
 use crate::graph::chain::Home;
-use crate::session::Filling;
+use crate::session::{Filling, Place};
+use crate::tensor::WORD;
 
 /// Added to the number of a home where the data is packed already.
 const AS_GIVEN: u32 = 8;
@@ -16,9 +17,15 @@ const QUAD: u64 = 16;
 
 #[wasm_bindgen]
 impl Core {
-    /// A number for a tensor that stays on the device.
-    pub fn hold(&self) -> u32 {
-        self.inner.session().hold()
+    /// A number for a tensor that stays on the device: in a buffer of its own without a number
+    /// of words, and otherwise, if the tensor is small, in one that it shares with others, but
+    /// with none of the tensors in `apart`.
+    pub fn hold(&self, words: Option<u32>, apart: Option<Box<[u32]>>) -> u32 {
+        let mut session = self.inner.session();
+        match words {
+            Some(words) => session.hold_shared(words, &apart.unwrap_or_default()),
+            None => session.hold(),
+        }
     }
 
     /// Copies a tensor's data to the device, which keeps it in the format of this home; with
@@ -38,11 +45,21 @@ impl Core {
             },
             None => Filling::packed(packing, words, row),
         };
-        let filled = session.fill_rows(tensor, filling, &|device, tensor, range| {
+        let filled = session.fill_rows(tensor, filling, &|device, place, range| {
             let data = &data.subarray(range.start, range.end);
-            match device {
-                AnyDevice::Gpu(gpu) => gpu.fill_raw(tensor, data, to_pack),
-                AnyDevice::Cpu(cpu) => {
+            match (device, place) {
+                (AnyDevice::Gpu(gpu), Place::Slab { slab, at }) => {
+                    gpu.patch_raw(slab, at, data);
+                    Ok(())
+                }
+                (AnyDevice::Cpu(cpu), Place::Slab { slab, at }) => {
+                    if let Some(part) = cpu.part_mut(slab, at, data.length()) {
+                        data.copy_to(part);
+                    }
+                    Ok(())
+                }
+                (AnyDevice::Gpu(gpu), Place::Own { tensor }) => gpu.fill_raw(tensor, data, to_pack),
+                (AnyDevice::Cpu(cpu), Place::Own { tensor }) => {
                     let count = data.length() as usize;
                     // Data that is packed here is in memory three times for a moment.
                     if packing.is_some() {
@@ -78,7 +95,7 @@ impl Core {
         reason = "numbers, because an object would be read field by field"
     )]
     pub fn import(&self, tensor: u32, buffer: &JsValue, offset: u32, quads: u32, home: u32) -> f64 {
-        let place = Place {
+        let place = BufferPart {
             offset: u64::from(offset) * QUAD,
             bytes: u64::from(quads) * QUAD,
             packing: Home::ALL[home as usize].packing(),
@@ -117,15 +134,19 @@ impl Core {
         self.inner.number(patched.map(|()| 0))
     }
 
-    /// The `GPUBuffer` of a tensor, or undefined where it is not on a GPU.
+    /// The `GPUBuffer` that a tensor lies in, or undefined where it is not on a GPU.
     pub fn locate(&self, tensor: u32) -> JsValue {
         let mut session = self.inner.session();
-        if session.bring(tensor).is_err() {
-            return JsValue::UNDEFINED;
+        let place = session.locate(tensor);
+        match (session.device_mut(), place) {
+            (AnyDevice::Gpu(gpu), Ok(Some(place))) => gpu.show_buffer(place.home()),
+            _ => JsValue::UNDEFINED,
         }
-        match session.device_mut() {
-            AnyDevice::Gpu(gpu) => gpu.show_buffer(tensor),
-            AnyDevice::Cpu(_) => JsValue::UNDEFINED,
-        }
+    }
+
+    /// Bytes of that buffer in front of the tensor.
+    pub fn offset(&self, tensor: u32) -> u32 {
+        let place = self.inner.session().place(tensor);
+        place.map_or(0, |place| place.at() * WORD)
     }
 }

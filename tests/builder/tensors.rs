@@ -101,10 +101,11 @@ fn the_last_clone_frees_a_tensor_when_nobody_reads_it() {
     };
     let use_one = || {
         let before = held();
-        let tensor = gpu.tensor(&[5.0; 4096], &[4, 1024]).unwrap();
+        // 64 KiB: a smaller tensor shares a buffer with others.
+        let tensor = gpu.tensor(&[5.0; 1 << 14], &[4, 4096]).unwrap();
         let clone = tensor.clone();
         drop(tensor);
-        let with_it = (before.0 + 1, before.1 + 4 * 4096);
+        let with_it = (before.0 + 1, before.1 + 4 * (1 << 14));
         assert_eq!(held(), with_it);
         let mut batch = gpu.batch();
         let value = batch.tensor(&clone).unwrap();
@@ -114,24 +115,27 @@ fn the_last_clone_frees_a_tensor_when_nobody_reads_it() {
         assert_eq!(held(), with_it, "a call still reads it");
         gpu.flush();
         block_on(execution).unwrap();
-        assert_eq!(block_on(batch.read(dots)).unwrap(), [25.0 * 1024.0; 4]);
+        assert_eq!(block_on(batch.read(dots)).unwrap(), [25.0 * 4096.0; 4]);
     };
     use_one(); // Makes the buffers of a batch.
     let before = held();
     use_one();
     assert_eq!(held(), before);
-    // A small one leaves its buffer to the next of its size.
+    // Small ones share a slab, which is kept for the next ones.
     drop(gpu.tensor(&[1.0], &[1]).unwrap());
-    let with_small = (before.0 + 1, before.1 + 16);
-    assert_eq!(held(), with_small);
+    let with_slab = (before.0 + 1, before.1 + (1 << 20));
+    assert_eq!(held(), with_slab);
     for value in [2.0, 3.0] {
         drop(gpu.tensor(&[value; 4], &[4]).unwrap());
-        assert_eq!(held(), with_small);
+        assert_eq!(held(), with_slab);
     }
-    // A few tensors' memory is kept, however many there were.
-    let many: Vec<_> = (0..1000).map(|_| gpu.tensor(&[1.0], &[1])).collect();
+    // One slab is kept, however many there were: these took sixteen.
+    let many: Vec<_> = (0..1000)
+        .map(|_| gpu.tensor(&[1.0; 1 << 12], &[1 << 12]))
+        .collect();
+    assert!(held().0 > with_slab.0);
     drop(many);
-    assert_eq!(held(), (before.0 + 16, before.1 + 16 * 16));
+    assert_eq!(held(), with_slab);
 }
 
 #[test]

@@ -130,9 +130,13 @@ impl<D: Device> Sent<D> {
         if let Some((_, number)) = self.tensors.iter().find(|(known, _)| same(known)) {
             return *number;
         }
-        let number = self.session.hold();
+        // Tensors that are not packed share slabs, behind one another.
+        let number = match home.packing() {
+            Some(_) => self.session.hold(),
+            None => self.session.hold_shared(words.len() as u32, &[]),
+        };
         let filled = match home.packing() {
-            _ if words.is_empty() => vec![0],
+            Some(_) if words.is_empty() => vec![0],
             Some(packing) => packing.pack(words).unwrap(),
             None => words.to_vec(),
         };

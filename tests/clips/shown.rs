@@ -30,7 +30,7 @@ fn a_program_finds_in_its_own_commands_what_was_sampled_in_its_frame() {
     let gpu = engines::open(EngineChoice::Gpu, engines::manual());
     let up = ramp(&gpu, 0.0, 8.0);
     // Tensors of a few bytes and of many.
-    for length in [3_usize, 5000] {
+    for (length, is_shared) in [(3_usize, true), (20_000, false)] {
         let tensor = gpu.tensor(&vec![1.0; length], &[u32::try_from(length).unwrap()]);
         let tensor = tensor.unwrap();
         assert_eq!(copied(&gpu, &tensor), vec![1.0; length]);
@@ -45,10 +45,20 @@ fn a_program_finds_in_its_own_commands_what_was_sampled_in_its_frame() {
         let place = tensor.wgpu_buffer().unwrap();
         let usages = place.buffer.usage();
         assert!(usages.contains(wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::VERTEX));
+        // Small tensors share a buffer, each from a multiple of 256 bytes on.
+        let other = gpu.tensor(&vec![2.0; length], &[u32::try_from(length).unwrap()]);
+        let beside = other.as_ref().unwrap().wgpu_buffer().unwrap();
+        assert_eq!(beside.buffer == place.buffer, is_shared);
+        assert_eq!(
+            beside.offset.abs_diff(place.offset),
+            256 * u64::from(is_shared)
+        );
+        assert_eq!(copied(&gpu, &tensor)[1..], vec![8.0; length - 1]);
         drop(tensor);
-        // Nothing else lies in what a program has seen.
+        // Nothing else lies in a buffer of its own that a program has seen.
         let next = gpu.tensor(&vec![2.0; length], &[u32::try_from(length).unwrap()]);
-        assert_ne!(next.unwrap().wgpu_buffer().unwrap().buffer, place.buffer);
+        let next = next.unwrap().wgpu_buffer().unwrap();
+        assert_eq!(next.buffer == place.buffer, is_shared);
     }
 }
 

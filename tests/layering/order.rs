@@ -39,7 +39,7 @@ const FACES: &[&str] = &[
 
 /// Parts of a session that stand alone: each may import the parts before it, and none the
 /// session.
-pub(crate) const PARTS: [&str; 21] = [
+pub(crate) const PARTS: [&str; 23] = [
     "devices",
     "cost_model",
     "drift",
@@ -50,6 +50,8 @@ pub(crate) const PARTS: [&str; 21] = [
     "recovery",
     "life",
     "program_cache",
+    "residency",
+    "slabs",
     "tensor_table",
     "compile_gate",
     "arena_pool",

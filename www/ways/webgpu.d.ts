@@ -4,3 +4,6 @@ declare const GPUMapMode: Readonly<Record<"READ" | "WRITE", number>>;
 declare const GPUBufferUsage: Readonly<
   Record<"STORAGE" | "COPY_DST" | "COPY_SRC" | "MAP_READ" | "UNIFORM", number>
 >;
+declare const GPUTextureUsage: Readonly<
+  Record<"RENDER_ATTACHMENT" | "COPY_SRC", number>
+>;

@@ -166,9 +166,8 @@ impl Device for Cpu {
     }
 
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
-        let all = self.tensors.get_mut(tensor as usize);
-        let part = all.and_then(|all| all.get_mut(at as usize..at as usize + words.len()));
-        if let Some(part) = part {
+        let count = u32::try_from(words.len()).unwrap_or(u32::MAX);
+        if let Some(part) = self.part_mut(tensor, at, count) {
             part.copy_from_slice(words);
         }
     }
@@ -239,6 +238,12 @@ impl Cpu {
             Some(tensor) => self.tensors[tensor as usize] = words,
             None => slots[output.0 as usize] = words,
         }
+    }
+
+    /// So many words of a tensor from word number `at` on, if it has these.
+    pub fn part_mut(&mut self, tensor: u32, at: u32, words: u32) -> Option<&mut [u32]> {
+        let all = self.tensors.get_mut(tensor as usize)?;
+        all.get_mut(at as usize..at as usize + words as usize)
     }
 
     /// Takes over a tensor's data.

@@ -16,7 +16,7 @@ use crate::tensor::{Packing, WORD};
 
 /// Where a tensor lies in a buffer of the page.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct BufferPart {
     /// Bytes of the buffer in front of the tensor.
     pub offset: u64,
     /// Bytes of the tensor, up to a multiple of 16.
@@ -32,7 +32,12 @@ impl Gpu {
     /// # Errors
     ///
     /// [`Error::TooLarge`] for more bytes than one binding holds.
-    pub fn import(&mut self, tensor: u32, buffer: &JsValue, place: Place) -> Result<(), Error> {
+    pub fn import(
+        &mut self,
+        tensor: u32,
+        buffer: &JsValue,
+        place: BufferPart,
+    ) -> Result<(), Error> {
         let alignment = u64::from(self.limits.min_storage_buffer_offset_alignment);
         let front = place.offset % alignment;
         let (bytes, limit) = (front + place.bytes, self.max_buffer_bytes());

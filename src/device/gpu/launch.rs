@@ -181,8 +181,7 @@ impl Gpu {
             self.uploads.reclaim(written);
         }
         let Some(staged) = staged else {
-            // All results stay on the device: there is nothing to wait for.
-            return Box::pin(std::future::ready(Ok(Readback::Host(HostWords::default()))));
+            return self.finish(submission);
         };
         self.counters.readbacks += 1;
         self.counters.bytes_down += bytes;
@@ -192,6 +191,22 @@ impl Gpu {
             submission,
         };
         staged.read(copied, &self.poller)
+    }
+
+    /// The flight of a submission whose results all stay on the device. It lands when the device is
+    /// done, so that callers who wait for one another's writes do not outrun the device.
+    fn finish(&self, submission: wgpu::SubmissionIndex) -> Flight {
+        let (sender, receiver) = futures_channel::oneshot::channel();
+        self.queue.on_submitted_work_done(move || {
+            let _ = sender.send(()); // The flight may have been dropped by a disposed session.
+        });
+        let poller = self.poller.clone();
+        Box::pin(async move {
+            // The callback comes for a lost device as well, or never.
+            let _ = poller.finish(Some(submission), receiver).await;
+            poller.check()?;
+            Ok(Readback::Host(HostWords::default()))
+        })
     }
 
     /// Submits nothing, which makes some browsers notice sooner that earlier work is done.

@@ -114,7 +114,7 @@ pub use compile::Compile;
 #[cfg(not(any(test, target_arch = "wasm32")))]
 pub(crate) use gpu_driver_lock::free_device;
 #[cfg(target_arch = "wasm32")]
-pub use import::Place;
+pub use import::BufferPart;
 pub use mapped::Mapped;
 pub use open::{GpuOptions, PowerPreference};
 pub use pipelines::Pipeline;

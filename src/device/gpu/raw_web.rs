@@ -81,6 +81,18 @@ impl Gpu {
         Ok(())
     }
 
+    /// Copies words to a part of a tensor, from word number `at` on, past the memory of
+    /// WebAssembly.
+    pub fn patch_raw(&mut self, tensor: u32, at: u32, data: &js_sys::Uint32Array) {
+        let buffer = raw(self.buffers.tensor(tensor));
+        if buffer.is_undefined() {
+            return; // The tensor went with its device; the next device gets all of it.
+        }
+        self.write_raw(&buffer, bytes_of(at) as f64, data);
+        self.counters.uploads += 1;
+        self.counters.bytes_up += bytes_of(data.length());
+    }
+
     fn write_raw(&self, buffer: &JsValue, offset: f64, data: &js_sys::Uint32Array) {
         if let Some(queue) = self.queue.as_webgpu() {
             let queue: &JsValue = queue.as_ref();

@@ -6,7 +6,6 @@
 
 mod calls;
 mod devices;
-mod free_list;
 mod indexes;
 mod result_buffer;
 mod room;

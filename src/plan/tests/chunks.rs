@@ -13,7 +13,7 @@ fn check_chunks(ops: &[RowOp], calls: &[(u32, u32)], target: u64, expected: &str
         let rows: Vec<u32> = (first..end)
             .map(|index| chunk.rows_of(&case.calls, index).rows)
             .collect();
-        let plan = assemble(&case.recipes, &case.calls, &[], chunk);
+        let plan = assemble(&case.recipes, &case.calls, NamedTensors::default(), chunk);
         format!("rows {rows:?} of calls {first}..{end}\n{plan}")
     });
     let lines: Vec<&str> = expected.lines().map(str::trim).collect();
@@ -93,7 +93,10 @@ fn networks_are_cut_later_the_more_stages_they_have() {
         let plan = assemble(
             &case.recipes,
             &case.calls,
-            &weights,
+            NamedTensors {
+                sets: &weights,
+                ..NamedTensors::default()
+            },
             &Chunk::all(&case.calls),
         );
         assert_eq!(plan.dispatches().count(), stages);
@@ -149,7 +152,10 @@ fn threads_that_no_number_counts_are_cut_or_refused() {
         let source = PlanSource {
             recipes: &case.recipes,
             calls: &case.calls,
-            sets: &[[0, 1].into()],
+            tensors: NamedTensors {
+                sets: &[[0, 1].into()],
+                ..NamedTensors::default()
+            },
             sharded: &[],
         };
         let mut rest = vec![Chunk::all(&case.calls)];
@@ -213,7 +219,7 @@ proptest! {
             };
             // A chunk may have twice the target where no call could be cut, and some rows more,
             // because cuts are at multiples of four rows.
-            let plan = assemble(&case.recipes, &case.calls, &[], &chunk);
+            let plan = assemble(&case.recipes, &case.calls, NamedTensors::default(), &chunk);
             let bytes = u64::from(plan.words(Slot::INPUTS).max(plan.words(Slot::RESULTS))) * 4;
             prop_assert!(bytes <= 2 * target + 8 * 128, "{bytes} of {target}: {plan}");
         }

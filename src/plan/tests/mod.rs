@@ -39,6 +39,7 @@ impl Case {
             inputs,
             scalar: 0,
             set: SetId::default(),
+            tensors: Span::default(),
             stored: Span::default(),
             numbers: NumbersId::default(),
         });
@@ -50,7 +51,12 @@ impl Case {
     }
 
     fn plan(&self) -> Plan {
-        assemble(&self.recipes, &self.calls, &[], &Chunk::all(&self.calls))
+        assemble(
+            &self.recipes,
+            &self.calls,
+            NamedTensors::default(),
+            &Chunk::all(&self.calls),
+        )
     }
 }
 
@@ -141,7 +147,10 @@ fn an_intermediate_keeps_its_slot_until_its_last_use() {
     let plan = assemble(
         &case.recipes,
         &case.calls,
-        &weights,
+        NamedTensors {
+            sets: &weights,
+            ..NamedTensors::default()
+        },
         &Chunk::all(&case.calls),
     );
     let expected = "upload   s0 (2064 bytes)
@@ -192,8 +201,11 @@ proptest! {
             let rows = case.recipes[*recipe as usize].rows().unwrap_or(*rows);
             case.call(*recipe, rows);
         }
-        let sets = [vec![0].into()];
-        let plan = assemble(&case.recipes, &case.calls, &sets, &Chunk::all(&case.calls));
+        let tensors = NamedTensors {
+            sets: &[[0].into()],
+            ..NamedTensors::default()
+        };
+        let plan = assemble(&case.recipes, &case.calls, tensors, &Chunk::all(&case.calls));
         for dispatch in plan.dispatches() {
             for operand in &dispatch.operands {
                 if let Operand::Rows { slot, .. } = operand {

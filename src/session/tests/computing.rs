@@ -13,10 +13,10 @@ fn square() -> Shape {
 }
 
 /// What a step computes of resident tensors, and the numbers of the inputs that it is stored in.
-type Record = fn(&mut Chain, &[NodeId]) -> Result<Vec<(NodeId, usize)>, Error>;
+pub(super) type Record = fn(&mut Chain, &[NodeId]) -> Result<Vec<(NodeId, usize)>, Error>;
 
 /// Asks for a step over these tensors.
-fn step(session: &mut Session<Frail>, tensors: &[u32], record: Record) -> Ticket {
+pub(super) fn step(session: &mut Session<Frail>, tensors: &[u32], record: Record) -> Ticket {
     let mut chain = Chain::default();
     let inputs: Vec<NodeId> = tensors
         .iter()
@@ -38,7 +38,7 @@ fn step(session: &mut Session<Frail>, tensors: &[u32], record: Record) -> Ticket
 }
 
 /// Asks for floats to be written from a place on.
-fn write(
+pub(super) fn write(
     session: &mut Session<Frail>,
     tensor: u32,
     floats: &[f32],
@@ -71,7 +71,7 @@ fn write(
 }
 
 /// Asks for a tensor's floats.
-fn read(session: &mut Session<Frail>, tensor: u32) -> Ticket {
+pub(super) fn read(session: &mut Session<Frail>, tensor: u32) -> Ticket {
     let mut chain = Chain::default();
     let x = chain.input(square(), DType::F32, Home::Resident);
     chain.output(x.expect("room")).expect("a node of it");
@@ -89,7 +89,7 @@ fn tensor(session: &mut Session<Frail>, floats: &[f32]) -> u32 {
 }
 
 /// The floats of one call among those that were sent together.
-fn floats_of(settlements: &[Settlement], ticket: Ticket) -> Vec<f32> {
+pub(super) fn floats_of(settlements: &[Settlement], ticket: Ticket) -> Vec<f32> {
     super::writing::result_of(settlements, ticket)
 }
 

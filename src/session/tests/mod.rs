@@ -11,6 +11,7 @@ mod deferred;
 mod fences;
 mod in_chunks;
 mod in_flight;
+mod in_slabs;
 mod on_both;
 mod out_of_memory;
 mod priorities;
@@ -20,6 +21,7 @@ mod takeover;
 mod tuned;
 mod under_random_events;
 mod while_compiling;
+mod writes_under_random_events;
 pub(crate) mod writing;
 mod writing_on_both;
 
@@ -53,7 +55,10 @@ pub(crate) struct Frail {
     engine: Engine,
     max_side_bytes: u64,
     chunks: ChunkSizes,
+    /// Why the next launch is not submitted.
     fault: Option<Error>,
+    /// Why the next launch fails in flight, with nothing computed.
+    late_fault: Option<Error>,
     /// Tensors that no launch may name.
     unusable: Vec<u32>,
     /// Bytes of a plan's slots that there is memory for.
@@ -83,6 +88,7 @@ impl Frail {
             max_side_bytes,
             chunks: ChunkSizes::WHOLE,
             fault: None,
+            late_fault: None,
             unusable: Vec::new(),
             capacity: u64::MAX,
             allowed: u64::MAX,
@@ -194,8 +200,11 @@ impl Device for Frail {
         if !arena.is_empty() {
             arena.push(&[u32::MAX; 64]);
         }
-        match self.fault.take() {
-            Some(fault) => Err(fault),
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        match self.late_fault.take() {
+            Some(fault) => Ok(failed(fault)),
             None => self.cpu.launch(plan, arena),
         }
     }

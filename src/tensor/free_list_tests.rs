@@ -1,10 +1,10 @@
-//! Places in a store, compared with a model that marks every word in use.
+//! Places in memory, compared with a model that marks every word in use.
 
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
-use crate::native::free_list::Places;
+use super::Places;
 
 #[test]
 fn places_of_growing_length_take_little_more_than_the_largest() {
@@ -17,7 +17,7 @@ fn places_of_growing_length_take_little_more_than_the_largest() {
                 let (at, words) = taken.pop_front().expect("as many as that");
                 places.give(at, words);
             }
-            taken.push_back((places.take(words), words));
+            taken.push_back((places.take(words, u32::MAX).expect("room"), words));
             assert!(places.end() <= most * words, "{alive} alive: {places:?}");
         }
     }
@@ -34,14 +34,14 @@ fn whatever_is_given_back_last_everything_is_free_again() {
         [2, 1, 0],
     ] {
         let mut places = Places::default();
-        let taken = [3, 5, 7].map(|words| (places.take(words), words));
+        let taken = [3, 5, 7].map(|words| (places.take(words, u32::MAX).expect("room"), words));
         assert_eq!((taken, places.end()), ([(0, 3), (3, 5), (8, 7)], 15));
         for index in order {
             let (at, words) = taken[index];
             places.give(at, words);
         }
         assert_eq!(places.end(), 0, "{order:?}");
-        assert_eq!(places.take(15), 0, "{order:?}");
+        assert_eq!(places.take(15, 15), Some(0), "{order:?}");
     }
 }
 
@@ -63,7 +63,7 @@ proptest! {
                 let first = used.windows(words as usize).position(|gap| !gap.contains(&true));
                 let end = used.iter().rposition(|used| *used).map_or(0, |last| last + 1);
                 let expected = first.map_or(end, |first| first.min(end));
-                let at = places.take(words) as usize;
+                let at = places.take(words, u32::MAX).expect("room") as usize;
                 prop_assert_eq!(at, expected);
                 let end = at + words as usize;
                 used.resize(used.len().max(end), false);

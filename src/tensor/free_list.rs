@@ -1,11 +1,12 @@
-//! The words of a store that are in use, and those that are free.
+//! The words of a memory that are in use, and those that are free.
 //!
-//! Numbers only: what lies in the words, and on which device, is the store's matter.
+//! Numbers only: what lies in the words, and on which device, is the owner's matter.
 
-/// Places in a store. A place that is given back joins the free words beside it, so that clips that
-/// come and go do not fragment the store.
+/// Places in a memory, such as the store of clips or a slab of tensors. A place that is given back
+/// joins the free words beside it, so that clips and tensors that come and go do not fragment the
+/// memory.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(crate) struct Places {
     /// Words up to the end of the last place in use.
     end: u32,
     /// The free runs of words: where each begins, and how long it is. Invariant: they are in
@@ -14,12 +15,14 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// A place of `words` words: the first free run that holds them, or behind all others.
-    pub(super) fn take(&mut self, words: u32) -> u32 {
+    /// A place of `words` words in a memory of `size` words: the first free run that holds them,
+    /// or behind all others. `None` where the memory has no such place.
+    pub(crate) fn take(&mut self, words: u32, size: u32) -> Option<u32> {
         let Some(found) = self.free.iter().position(|(_, free)| *free >= words) else {
             let at = self.end;
-            self.end += words;
-            return at;
+            let end = at.checked_add(words).filter(|end| *end <= size)?;
+            self.end = end;
+            return Some(at);
         };
         let (at, free) = self.free[found];
         if free == words {
@@ -27,11 +30,11 @@ impl Places {
         } else {
             self.free[found] = (at + words, free - words);
         }
-        at
+        Some(at)
     }
 
     /// Gives a place back.
-    pub(super) fn give(&mut self, at: u32, words: u32) {
+    pub(crate) fn give(&mut self, at: u32, words: u32) {
         let index = self.free.partition_point(|(other, _)| *other < at);
         self.free.insert(index, (at, words));
         self.join(index);
@@ -57,9 +60,18 @@ impl Places {
         }
     }
 
+    /// Whether no word is in use.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.end == 0
+    }
+
     /// Words up to the end of the last place in use.
     #[cfg(test)]
-    pub(super) fn end(&self) -> u32 {
+    pub(crate) fn end(&self) -> u32 {
         self.end
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+#[path = "free_list_tests.rs"]
+mod tests;
