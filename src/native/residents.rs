@@ -67,13 +67,13 @@ impl Residents {
 
     /// Notes that a call is to write a tensor, which no longer has the words of its source. A lost
     /// device's successor is filled from the source first, because the call waits for that device.
-    fn note_written(&mut self, written: Written, is_lost: bool, overwritten: &mut Overwritten) {
+    fn note_written(&mut self, written: Written, overwritten: &mut Overwritten) {
         let Written { number, words, .. } = written;
         let Some(source) = self.sources.get_mut(&number) else {
             return; // A tensor of another session, whose calls are explained.
         };
         *source = match std::mem::replace(source, Source::Given) {
-            Source::Kept(data) | Source::Once(data) if is_lost => Source::Once(data),
+            Source::Kept(data) | Source::Once(data) if overwritten.is_late => Source::Once(data),
             Source::Kept(data) | Source::Once(data) => {
                 overwritten.data.push(data);
                 Source::Written { words }
@@ -90,6 +90,8 @@ impl Residents {
 /// What is no longer so once a call is to write tensors.
 #[derive(Debug, Default)]
 pub(super) struct Overwritten {
+    /// Whether the device is lost, so that the calls wait for the next one.
+    is_late: bool,
     /// The tensors that had no words.
     pub(super) empty: Vec<u32>,
     /// Data that tensors were to be filled with on another device. It may be large, and so is
@@ -101,10 +103,13 @@ impl State {
     /// Notes that a call that was taken is to write these tensors.
     pub(super) fn note_written(&mut self, written: &[Written]) -> Overwritten {
         let is_lost = self.driver.session.is_lost();
-        let mut overwritten = Overwritten::default();
+        let mut overwritten = Overwritten {
+            is_late: is_lost,
+            ..Overwritten::default()
+        };
         for written in written {
             let residents = &mut self.residents;
-            residents.note_written(*written, is_lost, &mut overwritten);
+            residents.note_written(*written, &mut overwritten);
         }
         overwritten
     }

@@ -5,9 +5,8 @@
 
 import type { Answer } from "../calls/call.js";
 import type { CheckedOptions } from "../calls/call-options.js";
-import { FramebatchError } from "../checks/errors.js";
 import type { Targets } from "./chain-encoder.js";
-import { ChainOperands, type Root } from "./chain-operands.js";
+import { ChainOperands } from "./chain-operands.js";
 import type { ChainWriter } from "./chain-writer.js";
 import type { Node } from "./node.js";
 import {
@@ -54,8 +53,6 @@ export class StoredOperands extends ChainOperands {
   private readonly storages: readonly TensorStorage[];
   private readonly isRemembered: boolean;
   private readonly given: Answer;
-  /** Whether the core was handed the call. */
-  private isHandedOver = false;
   private records: readonly (Recomputation | undefined)[] = [];
 
   constructor(
@@ -79,11 +76,6 @@ export class StoredOperands extends ChainOperands {
     if (this.isRemembered) this.records = this.asked.map(recomputationOf);
   }
 
-  override written(asked: readonly Root[]): void {
-    super.written(asked);
-    this.isHandedOver = true;
-  }
-
   override empty(): Answer {
     return this.given;
   }
@@ -97,6 +89,7 @@ export class StoredOperands extends ChainOperands {
     return this.given;
   }
 
+  // A call that is rejected wrote nothing: what fails later is told by readings.
   override rejected(reason: unknown): void {
     for (const storage of this.storages) this.abandon(storage, reason);
   }
@@ -107,14 +100,6 @@ export class StoredOperands extends ChainOperands {
     }
     if (this.method === RECOMPUTE || storage.contents === "expected") {
       storage.failure = lostError(storage, reason);
-    } else if (this.isHandedOver && mayHaveRun(reason)) {
-      storage.store(undefined);
     }
   }
-}
-
-/** Whether a call that was rejected so may have written before. */
-function mayHaveRun(reason: unknown): boolean {
-  if (!(reason instanceof FramebatchError)) return false;
-  return reason.code === "device-lost" || reason.code === "out-of-memory";
 }

@@ -93,21 +93,21 @@ impl<'a> Selection<'a> {
             let own = self.node(*id);
             self.chain.output(own)?;
         }
-        Ok(self.request(floats > 0, Vec::new()))
+        Ok(self.request(floats, Vec::new()))
     }
 
     /// A call that stores what the part's chain says in these tensors.
     pub(super) fn store(&self, written: Vec<Written>) -> Request<'_> {
-        self.request(!written.is_empty(), written)
+        self.request(written.len(), written)
     }
 
-    fn request(&self, has_elements: bool, written: Vec<Written>) -> Request<'_> {
+    /// A call of this part; the answer of one with `elements` of 0 is known.
+    fn request(&self, elements: usize, written: Vec<Written>) -> Request<'_> {
         let uploads = self.uploads.iter().copied();
         let constants = bytemuck::cast_slice(&self.constants);
         Request {
             structure: Structure::Chain(self.chain.clone()),
-            // The answer of a call without elements is known.
-            rows: usize::from(has_elements),
+            rows: usize::from(elements > 0),
             scalar: 0,
             operands: Default::default(),
             chained: Chained {
