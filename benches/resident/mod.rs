@@ -106,7 +106,7 @@ fn stepped(gpu: &Gpu, states: &[Tensor], steps: usize) -> Result<Vec<f32>, Error
 fn step(gpu: &Gpu, state: &Tensor) -> Call<f32> {
     gpu.compute_into(state, |batch| {
         let x = batch.tensor(state)?;
-        let inflow = batch.upload(&[0.01]);
+        let inflow = batch.number(0.01)?;
         let x = batch.scale(x, 0.99)?;
         let x = batch.add(x, inflow)?;
         batch.relu(x)

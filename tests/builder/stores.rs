@@ -13,7 +13,7 @@ use crate::engines::{both, both_manual, in_time, manual, open};
 
 /// x + number.
 fn more(batch: &mut Batch<'_>, x: Value, number: f32) -> Result<Value, Error> {
-    let number = batch.upload(vec![number]);
+    let number = batch.number(number)?;
     batch.add(x, number)
 }
 
