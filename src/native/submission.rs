@@ -213,7 +213,7 @@ impl Shared {
         let now = self.clock.now();
         let session = &mut state.driver.session;
         let accepted = session.submit_with(terms.priority, terms.engine, &submission, now)?;
-        let Overwritten { empty, data } = state.note_written(&request.chained.written);
+        let Overwritten { empty, data, .. } = state.note_written(&request.chained.written);
         if self.purpose == Purpose::Explain {
             return Err(Error::InvalidInput(
                 "a call made in explain is planned and never sent; ask for its value outside"
