@@ -30,9 +30,9 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts a result of which the oracle knows something, or nothing.
-    pub(crate) fn count(&mut self, is_known: bool) {
-        match is_known {
+    /// Counts a result that the oracle knows up to this error: nothing, where that is infinite.
+    pub(crate) fn count(&mut self, error: f64) {
+        match error.is_finite() {
             true => self.held += 1,
             false => self.open += 1,
         }
@@ -63,7 +63,7 @@ pub(crate) fn check(
             } else {
                 f64::from(*word)
             };
-            tally.count(q.e.is_finite());
+            tally.count(q.e);
             if q.e.is_infinite() {
                 continue;
             }
