@@ -73,11 +73,13 @@ impl<D: Device> Session<D> {
         if sent.acceptance == Acceptance::Failed {
             return;
         }
-        let mut lost: Vec<u32> = Vec::new();
+        let mut lost = vec![false; self.tensors.count()];
         for call in &batch.calls()[writers(batch, sent)] {
-            lost.extend(batch.written(self.programs.recipes(), call));
+            for tensor in batch.written(self.programs.recipes(), call) {
+                lost[tensor as usize] = true;
+            }
         }
-        if lost.is_empty() {
+        if !lost.contains(&true) {
             return;
         }
         let why =
@@ -86,11 +88,9 @@ impl<D: Device> Session<D> {
         self.lose_from(at, from, lost, &why);
     }
 
-    /// Counts tensors as lost, and with that whatever was computed from them since, from a place
+    /// Counts the marked tensors as lost, and with that whatever was computed from them since, from a place
     /// in a batch in flight on. Calls that read a lost tensor are refused.
-    pub(super) fn lose_from(&mut self, at: usize, from: usize, mut lost: Vec<u32>, why: &str) {
-        lost.sort_unstable();
-        lost.dedup();
+    pub(super) fn lose_from(&mut self, at: usize, from: usize, mut lost: Vec<bool>, why: &str) {
         let (generation, mut from) = (self.queue.in_flight()[at].way.generation, from);
         for at in at..self.queue.in_flight().len() {
             let refused = match self.queue.in_flight()[at].way.generation == generation {
@@ -101,15 +101,17 @@ impl<D: Device> Session<D> {
             from = 0;
         }
         let why: Arc<str> = why.into();
-        for tensor in lost {
-            self.provenances.lose(tensor, &why);
+        for (tensor, is_lost) in (0..).zip(lost) {
+            if is_lost {
+                self.provenances.lose(tensor, &why);
+            }
         }
     }
 
     /// Follows lost tensors through the calls of a batch in flight, from a place on: the calls
     /// that read one are to be refused, and what they write is lost too. What is written whole
     /// is lost no longer.
-    fn spread_loss(&self, at: usize, from: usize, lost: &mut Vec<u32>, why: &str) -> Vec<Refused> {
+    fn spread_loss(&self, at: usize, from: usize, lost: &mut [bool], why: &str) -> Vec<Refused> {
         let InFlight { batch, way } = &self.queue.in_flight()[at];
         let recipes = self.programs.recipes();
         let end = match way.rest.is_empty() {
@@ -119,22 +121,16 @@ impl<D: Device> Session<D> {
         };
         let mut refused = Vec::new();
         for (place, call) in batch.ahead().iter().enumerate().take(end).skip(from) {
-            let is_tainted = read_by(recipes, batch, call, |tensor| {
-                lost.binary_search(&tensor).is_ok()
-            });
-            if is_tainted.is_some() {
+            let is_lost = |tensor: u32| lost[tensor as usize];
+            let is_tainted = read_by(recipes, batch, call, is_lost).is_some();
+            if is_tainted {
                 let error = Error::TensorLost(why.into());
                 refused.push(Refused { place, error });
             }
             for tensor in batch.written(recipes, call) {
                 let stored = call.work.planned.stored;
-                let known = lost.binary_search(&tensor);
-                match (is_tainted, known) {
-                    (Some(_), Err(place)) => lost.insert(place, tensor),
-                    (None, Ok(place)) if self.provenances.is_whole(tensor, stored) => {
-                        lost.remove(place);
-                    }
-                    _ => {}
+                if is_tainted || self.provenances.is_whole(tensor, stored) {
+                    lost[tensor as usize] = is_tainted;
                 }
             }
         }

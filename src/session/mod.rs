@@ -75,8 +75,6 @@ pub use submission::Submission;
 pub use tuning::{Kept, Tuning};
 pub use writes::Answered;
 
-use std::collections::VecDeque;
-
 use self::arena_pool::ArenaPool;
 use self::calibration::Calibration;
 use self::compile_gate::CompileGate;
@@ -119,7 +117,7 @@ pub struct Session<D> {
     tensors: TensorTable,
     provenances: Provenances,
     /// Calls that were answered without a flight and that no face was told of yet.
-    answered: VecDeque<Answered>,
+    answered: Vec<Answered>,
     /// The tensors that the call being submitted names.
     named_tensors: Vec<u32>,
     /// Those among them that the call writes.
@@ -166,7 +164,7 @@ impl<D: Device> Session<D> {
             programs: ProgramCache::default(),
             tensors: TensorTable::default(),
             provenances: Provenances::default(),
-            answered: VecDeque::new(),
+            answered: Vec::new(),
             named_tensors: Vec::new(),
             written_tensors: Vec::new(),
             gate: CompileGate::default(),

@@ -41,7 +41,8 @@ impl<D: Device> Session<D> {
     /// Takes calls that were answered without a flight: those whose writes were submitted, and
     /// those that read a lost tensor. A driver asks when no batch is to be sent.
     pub fn take_answered(&mut self) -> Option<Answered> {
-        self.answered.pop_front()
+        let is_some = !self.answered.is_empty();
+        is_some.then(|| self.answered.remove(0))
     }
 
     /// Notes what the chunk of a batch writes that was just submitted, and acknowledges the calls
@@ -106,7 +107,7 @@ impl<D: Device> Session<D> {
             self.queue.answered(at, place..place + 1);
         }
         self.metrics.settled(tickets.len(), engine);
-        self.answered.push_back(Answered {
+        self.answered.push(Answered {
             tickets,
             outcome: Ok(()),
         });
@@ -120,16 +121,20 @@ impl<D: Device> Session<D> {
             return; // Most batches name no tensor.
         }
         let recipes = self.programs.recipes();
-        let (mut refused, mut halves) = (Vec::new(), Vec::new());
+        let mut refused = Vec::new();
+        let mut halves = vec![false; self.tensors.count()];
         for (place, call) in batch.calls().iter().enumerate() {
             if !call.is_live {
                 continue;
             }
             let is_half = |tensor: &u32| self.provenances.is_writer(*tensor, call.ticket);
             let is_late = |tensor: &u32| self.provenances.is_overwritten(*tensor, call.ticket);
-            let before = halves.len();
-            halves.extend(batch.written(recipes, call).filter(is_half));
-            let why = match halves.len() > before {
+            let mut is_written = false;
+            for tensor in batch.written(recipes, call).filter(is_half) {
+                is_written = true;
+                halves[tensor as usize] = true;
+            }
+            let why = match is_written {
                 true => HALF,
                 false if batch.payload.tensors_of(call).iter().any(is_late) => OVERWRITTEN,
                 false => continue,
@@ -138,7 +143,7 @@ impl<D: Device> Session<D> {
             refused.push(Refused { place, error });
         }
         self.refuse_all(at, refused);
-        if halves.is_empty() {
+        if !halves.contains(&true) {
             return;
         }
         // The calls of this batch that go again are looked at before that.
@@ -183,9 +188,9 @@ impl<D: Device> Session<D> {
             let ticket = call.ticket;
             self.queue.answered(at, place..place + 1);
             self.metrics.rejected += 1;
-            match self.answered.back_mut() {
+            match self.answered.last_mut() {
                 Some(last) if last.outcome.as_ref() == Err(&error) => last.tickets.push(ticket),
-                _ => self.answered.push_back(Answered {
+                _ => self.answered.push(Answered {
                     tickets: vec![ticket],
                     outcome: Err(error),
                 }),

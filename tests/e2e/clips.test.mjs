@@ -149,6 +149,8 @@ test("flush submits beside three batches on their way, and a renderer finds this
       const first = [clip.sampleTo(pose, 0.25), answer(0)];
       gpu.flush();
       await Promise.all(first);
+      // What was only submitted is done before this is.
+      await answer(0, { flush: "now" });
 
       const before = counting.count();
       const submits = () => counting.since(before).submits;
