@@ -140,8 +140,7 @@ impl TensorTable {
             Place::Own { tensor } => Some(tensor),
             Place::Slab { .. } => {
                 let gone = self.slabs.give(place, words);
-                self.free.extend(gone);
-                gone
+                self.forget_slab(gone)
             }
         }
     }
@@ -149,7 +148,14 @@ impl TensorTable {
     /// Gives up the slab that is kept empty. Returns its number.
     pub(super) fn release_empty_slab(&mut self) -> Option<u32> {
         let gone = self.slabs.remove_empty();
-        self.free.extend(gone);
+        self.forget_slab(gone)
+    }
+
+    /// Forgets a slab that is no longer one, if there is such a slab, and returns its number.
+    fn forget_slab(&mut self, gone: Option<u32>) -> Option<u32> {
+        let number = gone?;
+        self.entries[number as usize].place = Place::Own { tensor: number };
+        self.free.push(number);
         gone
     }
 

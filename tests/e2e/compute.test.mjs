@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openSite, times } from "./site.mjs";
+import { chromiumTest, openSite, times } from "./site.mjs";
 
 const site = openSite();
 
@@ -248,6 +248,52 @@ test("a thousand tensors computed and let go of leave no memory behind", () =>
     });
     assert.deepEqual(bytes[1], bytes[0], JSON.stringify(before));
   }));
+
+chromiumTest(
+  "ten thousand steps take no memory, with a computed tensor for each",
+  "it collects garbage on demand",
+  () =>
+    onPage(async (page) => {
+      const client = await page.createCDPSession();
+      await page.evaluate(async () => {
+        window.gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+        window.state = gpu.tensor(new Float32Array(256));
+        window.steps = async (count) => {
+          for (let step = 0; step < count; step += 100) {
+            const asked = [];
+            for (let i = 0; i < 100; i += 1) {
+              asked.push(state.scale(0.5).add(1).computeInto(state));
+              const next = state.sub(2).compute();
+              asked.push(next.then((tensor) => tensor.dispose()));
+            }
+            await settle(gpu, asked);
+          }
+          return (await settle(gpu, [state.read()]))[0][0];
+        };
+      });
+      const after = async (count) => {
+        const value = await page.evaluate((count) => steps(count), count);
+        assert.equal(value, 2); // What all steps lead to.
+        for (let i = 0; i < 3; i += 1) {
+          await client.send("HeapProfiler.collectGarbage");
+        }
+        const heap = await client.send("Runtime.getHeapUsage");
+        const { wasm, gpuBytes } = await page.evaluate(() => {
+          const { pool, tensors } = gpu.stats();
+          const wasm = counting.wasmBytes();
+          return { wasm, gpuBytes: [pool.bytes, tensors.bytes] };
+        });
+        return { wasm, gpuBytes, heap: heap.usedSize };
+      };
+      const warm = await after(1000);
+      const later = await after(10_000);
+      assert.deepEqual(later.gpuBytes, warm.gpuBytes);
+      const pages = (later.wasm - warm.wasm) / 65_536;
+      assert.ok(pages <= 1, `WebAssembly's memory grew by ${pages} pages`);
+      const grown = later.heap - warm.heap;
+      assert.ok(grown < 200_000, `the heap grew by ${grown} bytes`);
+    }),
+);
 
 const LOSSES = times(8, 50);
 

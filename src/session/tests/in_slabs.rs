@@ -258,6 +258,27 @@ fn a_tensor_that_is_read_keeps_its_place_until_that_is_answered() {
 }
 
 #[test]
+fn slabs_that_are_gone_count_no_bytes() {
+    let mut session = roomy();
+    let mut apart = Vec::new();
+    for _ in 0..3 {
+        let tensor = session.hold_shared(9, &apart);
+        fill(&mut session, tensor, &nine(1.0));
+        apart.push(tensor);
+    }
+    let slab = u64::from(SLAB) * 4;
+    assert_eq!(session.tensor_bytes().f32, 3 * slab);
+    for tensor in apart {
+        session.release(tensor);
+    }
+    assert_eq!(session.tensor_bytes().f32, 0, "one is kept, and empty");
+    session.trim();
+    assert_eq!(session.tensor_bytes().f32, 0);
+    small(&mut session, 1.0);
+    assert_eq!(session.tensor_bytes().f32, slab);
+}
+
+#[test]
 fn large_tensors_and_those_of_small_budgets_have_buffers_of_their_own() {
     let mut session = roomy();
     for (words, is_shared) in [(1, true), (LARGE - 1, true), (LARGE, false), (SLAB, false)] {
