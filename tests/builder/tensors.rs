@@ -123,8 +123,10 @@ fn the_last_clone_frees_a_tensor_when_nobody_reads_it() {
     assert_eq!(held(), before);
     // Small ones share a slab, which is kept for the next ones.
     drop(gpu.tensor(&[1.0], &[1]).unwrap());
-    let with_slab = (before.0 + 1, before.1 + (1 << 20));
-    assert_eq!(held(), with_slab);
+    let with_slab = held();
+    assert_eq!(with_slab.0, before.0 + 1);
+    // A slab has 1 MiB. Where the memory budget is small, small tensors have buffers of their own.
+    assert!([16, 1 << 20].contains(&(with_slab.1 - before.1)));
     for value in [2.0, 3.0] {
         drop(gpu.tensor(&[value; 4], &[4]).unwrap());
         assert_eq!(held(), with_slab);

@@ -30,7 +30,9 @@ fn a_program_finds_in_its_own_commands_what_was_sampled_in_its_frame() {
     let gpu = engines::open(EngineChoice::Gpu, engines::manual());
     let up = ramp(&gpu, 0.0, 8.0);
     // Tensors of a few bytes and of many.
-    for (length, is_shared) in [(3_usize, true), (20_000, false)] {
+    for length in [3_usize, 20_000] {
+        // Where there is little memory, small tensors have buffers of their own too.
+        let is_shared = length == 3 && !engines::is_small();
         let tensor = gpu.tensor(&vec![1.0; length], &[u32::try_from(length).unwrap()]);
         let tensor = tensor.unwrap();
         assert_eq!(copied(&gpu, &tensor), vec![1.0; length]);
