@@ -4,7 +4,7 @@ use framebatch::device::Engine;
 use framebatch::{Axes, Code, EngineChoice, Error, Gpu, Preset, Tensor};
 use pollster::block_on;
 
-use crate::engines::{both, both_manual, in_time, manual, open};
+use crate::engines::{both, both_manual, in_time, is_small, manual, open};
 
 /// x + tensor for four floats of x.
 fn add(gpu: &Gpu, tensor: &Tensor) -> Result<Vec<f32>, Error> {
@@ -130,6 +130,9 @@ fn the_last_clone_frees_a_tensor_when_nobody_reads_it() {
     for value in [2.0, 3.0] {
         drop(gpu.tensor(&[value; 4], &[4]).unwrap());
         assert_eq!(held(), with_slab);
+    }
+    if is_small() {
+        return; // A thousand tensors find no room there.
     }
     // One slab is kept, however many there were: these took sixteen.
     let many: Vec<_> = (0..1000)
