@@ -21,7 +21,7 @@ pub struct Call {
     /// The buffers that the resident tensors which the call names lie in, among the batch's
     /// sets.
     pub set: SetId,
-    /// Those tensors, among all that calls of the batch name.
+    /// The resident tensors that the call names, among all that calls of the batch name.
     pub tensors: Span,
     /// The words that the call writes of a tensor, where it writes one.
     pub stored: Span,

@@ -139,9 +139,12 @@ impl Recipe {
     /// The recipe of a chain whose results are stored. A call is computed as a whole, because
     /// its targets are written once.
     pub(super) fn store(chain: &Chain, known: &[Recipe]) -> Recipe {
-        let programs = stored_programs(chain, fuse(chain));
-        let by_scratch = shared_form(programs.by_scratch, known);
-        let direct = programs.direct.map(|direct| shared_form(direct, known));
+        let (program, sizes) = fuse(chain);
+        let programs = stored_programs(chain, program, sizes);
+        let (program, sizes) = programs.by_scratch;
+        let by_scratch = shared_form(program, sizes, known);
+        let direct = programs.direct;
+        let direct = direct.map(|(program, sizes)| shared_form(program, sizes, known));
         let (own, by_scratch) = match direct {
             Some(direct) => (direct, Some(by_scratch)),
             None => (by_scratch, None),

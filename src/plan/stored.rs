@@ -10,7 +10,7 @@ use crate::tensor::{Span, aligned};
 
 /// The form of a program. A known recipe whose program is equal shares that program, so that
 /// calls of both are computed together.
-pub(super) fn shared_form((program, sizes): (Program, Sizes), known: &[Recipe]) -> Form {
+pub(super) fn shared_form(program: Program, sizes: Sizes, known: &[Recipe]) -> Form {
     let others = known.iter().flat_map(|recipe| {
         let by_scratch = recipe.store.iter().flat_map(|store| &store.by_scratch);
         let by_scratch = by_scratch.map(|form| &form.schedule);

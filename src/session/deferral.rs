@@ -1,6 +1,6 @@
 //! Deferral: tensors that only the CPU beside the device has, until the device needs them.
 //!
-//! Which tensors are deferred when they are filled is said in `tensors`.
+//! The choice of the tensors that are deferred when they are filled is made in `tensors`.
 
 use super::Session;
 use super::residency::MOST_COPIED;

@@ -120,7 +120,7 @@ pub struct Session<D> {
     answered: Vec<Answered>,
     /// The tensors that the call being submitted names.
     named_tensors: Vec<u32>,
-    /// Those among them that the call writes.
+    /// The tensors that the call being submitted writes.
     written_tensors: Vec<u32>,
     gate: CompileGate,
     /// When the last flight of a batch landed.

@@ -167,13 +167,10 @@ impl<D: Device> Session<D> {
     pub(super) fn retract(&mut self, at: usize) {
         let InFlight { batch, way } = &self.queue.in_flight()[at];
         let sent = &way.chunks[way.landed];
-        let mut retracted: Vec<u32> = Vec::new();
-        for call in &batch.calls()[writers(batch, sent)] {
+        // Backwards, so that the first call that writes a tensor has the last word.
+        for call in batch.calls()[writers(batch, sent)].iter().rev() {
             for tensor in batch.written(self.programs.recipes(), call) {
-                if !retracted.contains(&tensor) {
-                    retracted.push(tensor);
-                    self.provenances.retract(tensor, call.ticket);
-                }
+                self.provenances.retract(tensor, call.ticket);
             }
         }
     }

@@ -1,7 +1,7 @@
 // The calls whose results stay on the device: `compute`, `computeInto` and `write`, and what
 // is computed again after a loss.
 //
-// Which tensors may take results is decided here. How such calls are answered is in
+// The tensors that may take results are chosen here. How the calls are answered is in
 // `stored-operands.ts`; how a lost tensor gets its place on the next device, in
 // `resident-tensors.ts`.
 

@@ -1,7 +1,7 @@
 // The operands of a call whose results stay on the device, each in a tensor.
 //
-// Such a call is answered when it was submitted, without words. Which tensors may take
-// results is decided in `stored-calls.ts`.
+// A call that stores is answered when it was submitted, without words. The tensors that take
+// results are chosen in `stored-calls.ts`.
 
 import type { Answer } from "../calls/call.js";
 import type { CheckedOptions } from "../calls/call-options.js";

@@ -240,7 +240,8 @@ impl Cpu {
         }
     }
 
-    /// So many words of a tensor from word number `at` on, if it has these.
+    /// The words of a tensor from word number `at` on, as many as are asked for, if the tensor has
+    /// so many.
     pub fn part_mut(&mut self, tensor: u32, at: u32, words: u32) -> Option<&mut [u32]> {
         let all = self.tensors.get_mut(tensor as usize)?;
         all.get_mut(at as usize..at as usize + words as usize)

@@ -116,7 +116,7 @@ struct NamedTensor {
 enum Progress {
     /// Operations can be recorded, and the batch can be executed.
     Open,
-    /// Its stores were sent, and so the batch is not sent again.
+    /// The stores of the batch were sent, and so the batch is not sent again.
     Stored,
     /// Executed: all results, end to end.
     Done(Vec<f32>),

@@ -1,7 +1,7 @@
 //! What a batch stores: results that stay on the device, in tensors.
 //!
-//! Which shapes and tensors fit is checked here, and what of the recorded chain the call that
-//! stores needs is the matter of `selection`.
+//! Shapes and tensors are checked here. The part of the recorded chain that a call needs is chosen
+//! in `selection`.
 
 use super::selection::Selection;
 use super::{Batch, Value, invalid};

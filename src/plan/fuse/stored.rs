@@ -23,8 +23,8 @@ pub struct StoredPrograms {
 }
 
 /// The programs of a chain whose results are stored, and the sizes of a call of each; `program`
-/// is what the chain would be if its results were read.
-pub fn stored_programs(chain: &Chain, (program, sizes): (Program, Sizes)) -> StoredPrograms {
+/// and `sizes` are those of the chain if its results were read.
+pub fn stored_programs(chain: &Chain, program: Program, sizes: Sizes) -> StoredPrograms {
     let targets: Vec<StoreTarget> = chain
         .stores()
         .iter()
