@@ -185,6 +185,7 @@ impl<D: Device> Session<D> {
             let ticket = call.ticket;
             self.queue.answered(at, place..place + 1);
             self.metrics.rejected += 1;
+            self.queue.flying_mut(at).payload.failed += 1;
             match self.answered.last_mut() {
                 Some(last) if last.outcome.as_ref() == Err(&error) => last.tickets.push(ticket),
                 _ => self.answered.push(Answered {
