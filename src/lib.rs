@@ -59,8 +59,8 @@ pub use graph::Mode;
 pub use native::{
     Attention, Axes, Batch, Blocking, Call, Clip, Config, DeviceEvent, Embedder, EmbedderOptions,
     EmbedderStats, Embedding, Embeddings, EngineChoice, Filter, Gpu, Gpus, Hit, Index, Layer,
-    LongTexts, ModelFiles, Parameter, Part, Profile, Results, Search, Spread, Storage, Tensor,
-    TensorBuffer, TensorData, Value, Warmup, Watch, adapters,
+    LongTexts, ModelFiles, Outcome, Parameter, Part, Profile, Results, RunAll, RunOutcome, Search,
+    Spread, Storage, Tensor, TensorBuffer, TensorData, Value, Warmup, Watch, adapters,
 };
 pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};
