@@ -16,7 +16,7 @@ use super::request::{Chained, Request, Structure};
 use super::shared::Shared;
 use super::state_lock::{Guard, free};
 use crate::error::Error;
-use crate::graph::searching::{Mask, NOBODY};
+use crate::graph::searching::{DeviceBlocks, Mask, NOBODY};
 use crate::ops::search::{IndexConfig, Metric, Vectors, check_count};
 
 /// Vectors on the device that queries are compared with, all of them. It lies
@@ -185,7 +185,9 @@ impl Index {
             false => held.vectors.form_of_masks(),
         };
         let words = |count: usize| u32::try_from(count).unwrap_or(NOBODY);
-        let searching = held.vectors.searching(words(count), form);
+        let searching = held
+            .vectors
+            .searching(words(count), form, DeviceBlocks::default());
         let tensors = held.pages[..searching.pages() as usize].to_vec();
         drop((held, state));
         let request = Request {

@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::packing::pack;
 use super::{IndexConfig, invalid, rounded};
 use crate::error::Error;
-use crate::graph::searching::{BLOCK, BLOCK_HEADER, FEW_RESULTS, Mask, NOBODY, Scan, Searching};
+use crate::graph::searching::{
+    BLOCK, BLOCK_HEADER, DeviceBlocks, FEW_RESULTS, Mask, NOBODY, Scan, Searching, elements,
+};
 use crate::ops::search::Metric;
+use crate::tensor::pack_vector;
 
 /// The most words of a page: half of what every WebGPU device binds at once.
 pub const PAGE: u32 = 1 << 24;
@@ -109,7 +111,9 @@ impl Vectors {
         };
         let vectors = floats.chunks_exact(self.config.dim as usize);
         for (id, vector) in (first..).zip(vectors) {
-            let (scale, words) = pack(&self.config, &self.config.scaled(vector));
+            let IndexConfig { packing, .. } = self.config;
+            let padded = self.config.quads() * elements(packing);
+            let (scale, words) = pack_vector(packing, &self.config.scaled(vector), padded);
             self.put(id, scale, &words);
         }
         Ok(first)
@@ -131,7 +135,7 @@ impl Vectors {
             // A caller may name an id twice.
             if let Some(place) = self.places.remove(id) {
                 let (page, at) = self.locate(place);
-                self.pages[page][at + VECTORS + place as usize % VECTORS] = NOBODY;
+                self.pages[page][at + VECTORS + place as usize % VECTORS] = 0;
                 self.changed.entry(place / BLOCK).or_insert(false);
                 self.free.push(place);
             }
@@ -139,11 +143,11 @@ impl Vectors {
         Ok(())
     }
 
-    /// The structure of a search.
-    pub fn searching(&self, count: u32, mask: Mask) -> Searching {
-        let used = self.end.div_ceil(BLOCK).max(1);
+    /// The structure of a search of these vectors, and of those in so many blocks of device pages.
+    pub fn searching(&self, count: u32, mask: Mask, device: DeviceBlocks) -> Searching {
+        let used = self.end.div_ceil(BLOCK);
         let page = self.page_blocks();
-        let full = (used - 1) / page * page;
+        let full = used.saturating_sub(1) / page * page;
         let last = self.pages.last().map_or(0, Vec::len) / self.block_words();
         let last = u32::try_from(last).unwrap_or(page);
         Searching {
@@ -156,6 +160,7 @@ impl Vectors {
             count,
             blocks: full + rounded(used - full).min(last),
             page,
+            device,
             mask,
         }
     }
@@ -246,7 +251,7 @@ impl Vectors {
         let block_words = self.block_words();
         let block = &mut self.pages[page][at..at + block_words];
         block[lane] = scale;
-        block[VECTORS + lane] = id;
+        block[VECTORS + lane] = id + 1;
         let quads = block[HEADER..].chunks_exact_mut(4);
         for (to, from) in quads.skip(lane).step_by(VECTORS).zip(words.chunks_exact(4)) {
             to.copy_from_slice(from);
@@ -268,11 +273,7 @@ impl Vectors {
             return;
         }
         let blocks = (2 * blocks).max(at / block_words + 1).min(most);
-        for _ in words.len() / block_words..blocks {
-            words.resize(words.len() + VECTORS, 0);
-            words.resize(words.len() + VECTORS, NOBODY);
-            words.resize(words.len() + block_words - HEADER, 0);
-        }
+        words.resize(blocks * block_words, 0);
     }
 
     /// The page of a place, and the word where its block begins.
