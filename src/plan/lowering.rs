@@ -1,6 +1,7 @@
-//! Lowers what was asked to a recipe: row ops, chains, samplings of clips and searches.
+//! Lowers what was asked to a recipe: row ops, chains, samplings of clips, searches and
+//! insertions.
 //!
-//! No other file of the planner knows these four; all others know programs.
+//! No other file of the planner knows these five; all others know programs.
 
 use super::Recipe;
 use super::cost::of_program;
@@ -13,9 +14,10 @@ use super::slicing::{AxisRows, Slicing};
 use super::stored::shared_form;
 use crate::error::Error;
 use crate::graph::chain::{Chain, Home};
+use crate::graph::insertion::{Insertion, ROW};
 use crate::graph::sampling::Sampling;
 use crate::graph::searching::{BLOCK, Searching};
-use crate::kernel::{Named, Settings};
+use crate::kernel::{LANES, Named, Settings};
 use crate::program::{
     Access, Body, BufferId, Effort, Kind, Load, Program, RowOp, Sizes, Source, Stage, StageSizes,
     Target,
@@ -63,6 +65,14 @@ impl Structure for Sampling {
 impl Structure for Searching {
     fn lower(&self, _: &[Recipe]) -> Recipe {
         Recipe::search(self)
+    }
+}
+
+/// A call's operands are its rows, the number of the source, if it has one, and that of the
+/// page. Calls merge whatever they insert.
+impl Structure for Insertion {
+    fn lower(&self, known: &[Recipe]) -> Recipe {
+        Recipe::insert(self, known)
     }
 }
 
@@ -218,7 +228,7 @@ impl Recipe {
     }
 
     /// The words of its targets that a call of `rows` rows writes, by what lies in the call's room;
-    /// none of a call that writes nothing.
+    /// none of a call that writes nothing. What an insertion writes is counted in vectors.
     ///
     /// # Errors
     ///
@@ -230,9 +240,62 @@ impl Recipe {
         if self.store.is_some() {
             return self.stored_span(room);
         }
+        if self.insertion().is_some() {
+            return Ok(Insertion::places(&room[..(ROW * rows) as usize]));
+        }
         let header = self.address(1, 0, rows) as usize;
         let (at, words) = Sampling::written(&room[header..], rows);
         Ok(Span { at, words })
+    }
+
+    /// The recipe of an insertion, with one workgroup for each vector.
+    pub fn insert(insertion: &Insertion, known: &[Recipe]) -> Recipe {
+        // The inputs of the program, by number. A kernel binds a source, also one that it does not
+        // read.
+        let [rows, source, page] = [0, 1, 2];
+        let source = match insertion.has_source {
+            true => Source::Resident(source),
+            false => Source::Input(source),
+        };
+        let load = |source, binding| Load {
+            source,
+            binding,
+            access: Access::Flat,
+            packing: None,
+        };
+        let settings = Settings {
+            width: insertion.dim,
+            mode: insertion.mode(),
+            ..Settings::default()
+        };
+        let stage = Stage {
+            body: Body::Named(Named::PackVectors, settings),
+            loads: vec![load(Source::Input(rows), 0), load(source, 1)],
+            scalars: Vec::new(),
+            target: Target::Resident(page),
+        };
+        Recipe {
+            operands: vec![Extent::rows(ROW)],
+            results: vec![Extent::default()],
+            tensors: vec![0; insertion.tensors() as usize],
+            ordinals: vec![0, 0, insertion.tensors() as usize - 1],
+            slicing: Slicing::Never,
+            effort: Effort::of(Kind::Term, 4.0 * f64::from(insertion.dim)),
+            ..of_one_stage(Program::of(stage), LANES, known)
+        }
+    }
+
+    /// The structure of an insertion, if calls insert vectors.
+    pub fn insertion(&self) -> Option<Insertion> {
+        match &self.schedule.program.stages[..] {
+            [stage] => match stage.body {
+                Body::Named(Named::PackVectors, settings) => {
+                    Some(Insertion::decode(settings.mode, settings.width))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Whether calls sample clips.
@@ -263,7 +326,7 @@ impl Recipe {
             target: Target::Buffer(BufferId(0)),
         };
         // A vector is read once for several queries, so that products are most of the work.
-        let vectors = f64::from(searching.blocks) * f64::from(BLOCK);
+        let vectors = f64::from(searching.all_blocks()) * f64::from(BLOCK);
         let products = vectors * f64::from(searching.query());
         Recipe {
             operands: vec![
