@@ -62,10 +62,18 @@ export interface Core {
   /**
    * The number under which searches of an index are submitted: how its vectors are
    * packed, 1 if scores are distances, results of a query, quads of a vector, blocks of
-   * the index and of a page, words of the mask, and 2^31 more if it lists ids.
-   * `search/search-operands.ts` says what lies at the cursor.
+   * the index and of a page, words of the mask, and 2^31 more if it lists ids; then blocks
+   * of the device pages, and of the first of these. `search/search-operands.ts` says what
+   * lies at the cursor.
    */
   searching(sizes: Uint32Array): number;
+  /**
+   * The number under which insertions of vectors in a device page are submitted: how
+   * vectors are packed, 1 if they are scaled to length 1, floats of a vector, and 1 if they
+   * come from a tensor, or 0 if places are cleared. `search/insert-operands.ts` says what
+   * lies at the cursor.
+   */
+  insertion(sizes: Uint32Array): number;
   /**
    * Gives up numbers of structures. A number that was asked for several times is gone
    * when it was given up as often. Calls that were made before are still answered.
@@ -99,6 +107,12 @@ export interface Core {
     quads: number,
     home: number,
   ): number;
+  /** Makes room for a tensor of this many words, all 0, which calls write in part: a device page. */
+  clear(tensor: number, words: number): number;
+  /** Calls may read a tensor again that went with a device: its words are all there. */
+  heal(tensor: number): void;
+  /** Whether calls that read a tensor are refused, because its words are lost. */
+  is_lost(tensor: number): boolean;
   /** Uploads some words of a tensor that is not packed, from word `at` on. */
   patch(tensor: number, at: number, data: Uint32Array): number;
   /**

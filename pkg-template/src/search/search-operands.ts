@@ -63,16 +63,15 @@ export class SearchOperands extends Operands {
   write(arena: Arena): number {
     const { store, queries, count, mask } = this;
     store.upload();
+    store.makeDevicePages();
     const words = mask?.words.length ?? 0;
     const sizes = store.sizes(count, words + (mask?.isListed ? LISTED : 0));
     const allowed = aligned(queries.length);
     const names = allowed + aligned(words);
-    const at = arena.reserve(names + aligned(sizes.pages));
+    const at = arena.reserve(names + aligned(sizes.pages.length));
     arena.put(queries, at);
     if (mask !== undefined) arena.words.set(mask.words, at + allowed);
-    for (let page = 0; page < sizes.pages; page += 1) {
-      arena.words[at + names + page] = store.numbers[page];
-    }
+    arena.words.set(sizes.pages, at + names);
     return sizes.structure;
   }
 }

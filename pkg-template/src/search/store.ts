@@ -1,25 +1,40 @@
 // An index on the device of its session: the tensors of its pages, and the core's
-// numbers of searches of it.
+// numbers of searches and insertions.
+//
+// Pages are those of vectors that the page has too, and device pages, which calls write.
 
 import { fromCore, isCoreFailure } from "../checks/errors.js";
 import { checked, type Core, type DeviceEvent, forget } from "../core/core.js";
 import { LruMap } from "../core/lru.js";
 import type { Companion } from "../session/companion.js";
 import { RESIDENT } from "../tensor/codes.js";
+import { DevicePlaces } from "./device-places.js";
 import { TYPES } from "./packing.js";
 import type { PageUploader, Vectors } from "./vectors.js";
 
 /** What a search needs to know of its index at the moment of writing. */
 interface Sizes {
   readonly structure: number;
-  readonly pages: number;
+  /** The core's numbers of the pages. */
+  readonly pages: readonly number[];
 }
+
+/** Words of the first device page, if a block is not larger. */
+const FIRST_PAGE = 2 ** 18;
 
 /** An index of one session. */
 export class IndexStore implements PageUploader {
-  /** The core's number of each page's tensor. */
-  readonly numbers: number[] = [];
-  /** Pending searches of the index. */
+  /** The core's number of the tensor of each page of vectors. */
+  private numbers: number[] = [];
+  /** The same of the device pages. */
+  readonly devicePages: number[] = [];
+  /** Places of vectors in the device pages. */
+  readonly places: DevicePlaces;
+  /** Pages that pending calls still name. */
+  private readonly retired: number[] = [];
+  /** Hears that another device took over. */
+  restore: () => void = () => {};
+  /** Pending searches of the index, and insertions. */
   pins = 0;
   /** Whether the index was disposed of. */
   dropped = false;
@@ -28,7 +43,15 @@ export class IndexStore implements PageUploader {
     readonly vectors: Vectors,
     private readonly stores: IndexStores,
   ) {
+    const { blockWords, pageBlocks } = vectors;
+    const first = Math.max(1, Math.floor(FIRST_PAGE / blockWords));
+    this.places = new DevicePlaces(Math.min(first, pageBlocks), pageBlocks);
     stores.all.add(this);
+  }
+
+  /** Whether there is no device for now. */
+  get isLost(): boolean {
+    return this.stores.isLost;
   }
 
   /** Uploads what changed. Throws where the device has no room. */
@@ -44,10 +67,75 @@ export class IndexStore implements PageUploader {
     });
   }
 
+  /** Makes the device pages that the places taken so far need. Throws where there is no room. */
+  makeDevicePages(): void {
+    this.stores.ask(() => {
+      const { core } = this.stores;
+      const { devicePages } = this;
+      for (let page = devicePages.length; page < this.places.pages; page += 1) {
+        devicePages.push(checked(core!, core!.hold()));
+        if (this.stores.isLost) continue; // The next device gets all pages.
+        try {
+          this.clear(page);
+        } catch (error) {
+          this.stores.release(devicePages.pop()!);
+          throw error;
+        }
+      }
+    });
+  }
+
+  /** Words of a device page. */
+  wordsOf(page: number): number {
+    return this.places.blocksOf(page) * this.vectors.blockWords;
+  }
+
+  /** Empties a device page, which may be new on its device. Throws where there is no room. */
+  clear(page: number): void {
+    const core = this.stores.core!;
+    checked(core, core.clear(this.devicePages[page], this.wordsOf(page)));
+  }
+
+  /** Lets calls read device pages that were made anew. */
+  heal(pages: readonly number[]): void {
+    for (const page of pages) this.stores.core?.heal(this.devicePages[page]);
+  }
+
+  /** The device pages whose readers the core refuses. */
+  lostPages(): number[] {
+    const { core } = this.stores;
+    const all = this.devicePages.map((_, page) => page);
+    return all.filter((page) => core?.is_lost(this.devicePages[page]));
+  }
+
+  /** No vector is on the device alone any more. */
+  dropDevicePages(): void {
+    this.retire(this.devicePages.splice(0));
+    this.places.clear();
+  }
+
+  /** Has all vectors of the page uploaded anew, to other tensors: pending searches read the old ones. */
+  renew(): void {
+    this.retire(this.numbers.splice(0));
+    this.vectors.forget();
+  }
+
+  /** The core's number of insertions, or of removals. */
+  insertion(hasSource: boolean): number {
+    const { dtype, metric, dim } = this.vectors.kind;
+    return this.stores.structure("insertion", [
+      TYPES.indexOf(dtype),
+      metric === "cosine" ? 1 : 0,
+      dim,
+      hasSource ? 1 : 0,
+    ]);
+  }
+
   /** The structure and the pages of a search of the index as it is. */
   sizes(count: number, mask: number): Sizes {
     const { kind, quads, blocks, pageBlocks } = this.vectors;
-    const structure = this.stores.structure(
+    const { blocks: deviceBlocks, first } = this.places;
+    const structure = this.stores.structure("searching", [
       TYPES.indexOf(kind.dtype),
       kind.metric === "l2" ? 1 : 0,
       count,
@@ -55,8 +143,15 @@ export class IndexStore implements PageUploader {
       blocks,
       pageBlocks,
       mask,
-    );
-    return { structure, pages: Math.ceil(blocks / pageBlocks) };
+      deviceBlocks,
+      deviceBlocks > 0 ? first : 0,
+    ]);
+    const own = this.numbers.slice(0, Math.ceil(blocks / pageBlocks));
+    let pages = 0;
+    for (let left = deviceBlocks; left > 0; pages += 1) {
+      left -= this.places.blocksOf(pages);
+    }
+    return { structure, pages: [...own, ...this.devicePages.slice(0, pages)] };
   }
 
   page(number: number, words: Uint32Array): void {
@@ -74,13 +169,23 @@ export class IndexStore implements PageUploader {
     this.dropped = true;
     if (this.pins > 0) return;
     this.stores.all.delete(this);
-    for (const number of this.numbers.splice(0)) this.stores.release(number);
+    this.retire(this.numbers.splice(0));
+    this.retire(this.devicePages.splice(0));
   }
 
-  /** A search of the index was answered. */
+  /** A call that names pages of the index was answered. */
   unpin(): void {
     this.pins -= 1;
+    if (this.pins > 0) return;
     if (this.dropped) this.drop();
+    this.retire([]);
+  }
+
+  /** Frees pages once no pending call names these. */
+  private retire(numbers: readonly number[]): void {
+    this.retired.push(...numbers);
+    if (this.pins > 0) return;
+    for (const number of this.retired.splice(0)) this.stores.release(number);
   }
 }
 
@@ -97,12 +202,12 @@ export class IndexStores implements Companion {
     private readonly trapped: (thrown: unknown) => void,
   ) {}
 
-  /** The core's number for searches of these sizes. */
-  structure(...sizes: number[]): number {
-    const key = sizes.join();
+  /** The core's number for searches or insertions of these sizes. */
+  structure(kind: "searching" | "insertion", sizes: readonly number[]): number {
+    const key = `${kind} ${sizes.join()}`;
     let id = this.structures.get(key);
     if (id === undefined) {
-      id = checked(this.core!, this.core!.searching(Uint32Array.from(sizes)));
+      id = checked(this.core!, this.core![kind](Uint32Array.from(sizes)));
       this.structures.add(key, id);
     }
     return id;
@@ -124,6 +229,7 @@ export class IndexStores implements Companion {
       try {
         store.upload();
       } catch {}
+      store.restore();
     }
   }
 

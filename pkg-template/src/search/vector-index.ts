@@ -18,6 +18,12 @@ import {
 } from "../checks/errors.js";
 import { checkOptions, labeled } from "../checks/options.js";
 import type { Calls } from "../session/calls.js";
+import { FLOATS } from "../tensor/codes.js";
+import type { Node } from "../tensor/node.js";
+import { text } from "../tensor/shape.js";
+import { disposedError } from "../tensor/storage.js";
+import { nodeOf, type Tensor } from "../tensor/tensor.js";
+import { DeviceVectors } from "./device-vectors.js";
 import { checkDim, load, save } from "./index-file.js";
 import { TYPES, type VectorType } from "./packing.js";
 import { SearchOperands } from "./search-operands.js";
@@ -30,6 +36,7 @@ import {
   type Metric,
   METRICS,
   NOBODY,
+  placeOf,
   Vectors,
   wordsOf,
 } from "./vectors.js";
@@ -93,7 +100,7 @@ const collected = new FinalizationRegistry<IndexStore>((store) => store.drop());
 /**
  * Vectors on the device that queries are compared with, all of them. Made by `gpu.index`
  * and `gpu.loadIndex`. The page keeps them as well, so that the index outlives a loss of
- * the device.
+ * the device, but for those that were added as tensors, until `download`.
  *
  * @example
  * const index = gpu.index(new Float32Array([1, 0, 0, 1, 0.8, 0.6]), { dim: 2 });
@@ -105,6 +112,7 @@ export class VectorIndex {
   readonly dtype: VectorType;
   readonly #calls: Calls;
   readonly #store: IndexStore;
+  readonly #device: DeviceVectors;
   readonly #label: string | undefined;
 
   /** Indexes come from `gpu.index`. */
@@ -112,6 +120,7 @@ export class VectorIndex {
     ({ dim: this.dim, metric: this.metric, dtype: this.dtype } = vectors.kind);
     this.#calls = calls;
     this.#store = new IndexStore(vectors, storesOf(calls));
+    this.#device = new DeviceVectors(calls, this.#store);
     this.#label = label;
     collected.register(this, this.#store, this);
   }
@@ -126,9 +135,21 @@ export class VectorIndex {
    * `invalid-input` for another width, and for what is no number of a magnitude up to
    * 1e17 (in `f16`, but by `cosine`, 65,504), and `out-of-memory` where the page has no
    * room for them; then none is added.
+   *
+   * Of a tensor of shape `[dim]` or `[n, dim]` each row is a vector, which goes from the
+   * tensor to the index on the device, in the order of calls, and never through the page. A
+   * vector with what is no number, or too large, is never found. After a lost device such
+   * vectors come back where their tensor does, as long as it is neither disposed of nor
+   * written; others are {@link lost}.
+   *
+   * @example
+   * const rows = gpu.tensor(new Float32Array([3, 4, 0, 2]), [2, 2]);
+   * const ids = index.add(rows.add(1)); // [n, n + 1]
+   * const { ids: near } = await index.search(new Float32Array([1, 3]), 1);
    */
-  add(vectors: Float32Array): Uint32Array<ArrayBuffer> {
+  add(vectors: Float32Array | Tensor): Uint32Array<ArrayBuffer> {
     this.#check("index.add");
+    if (!ArrayBuffer.isView(vectors)) return this.#addTensor(vectors);
     checkFloats("index.add", "vectors", vectors);
     const held = this.#store.vectors;
     // The array is made before anything is added, because there may be no memory for it.
@@ -146,7 +167,43 @@ export class VectorIndex {
     ) {
       throw invalid("index.remove", `give ids, as in [7], got ${kindOf(ids)}`);
     }
-    this.#store.vectors.remove(ids);
+    const { vectors } = this.#store;
+    const gone = [...new Set(ids)];
+    for (const id of gone) {
+      if (!vectors.slots.has(id)) {
+        throw invalid("index.remove", `no vector has the id ${String(id)}`);
+      }
+    }
+    const isOnDevice = (id: number): boolean =>
+      placeOf(vectors.slots.get(id)!) >= 0;
+    const onDevice = gone.filter(isOnDevice);
+    vectors.remove(gone.filter((id) => !isOnDevice(id)));
+    if (onDevice.length > 0) this.#device.remove(onDevice);
+  }
+
+  /**
+   * The ids of vectors that were added as tensors and went with a device, because their
+   * tensors could not be had again. While there are any, searches reject with
+   * `device-lost`: remove these ids, and add the vectors anew.
+   */
+  get lost(): Uint32Array<ArrayBuffer> {
+    return Uint32Array.from(this.#device.lost).sort();
+  }
+
+  /**
+   * Brings the vectors that were added as tensors to the page, which keeps them from then
+   * on as all others: a lost device costs nothing, and {@link save} is possible. Vectors
+   * that no search could find are gone after it. Rejects with `device-lost` where vectors
+   * are {@link lost}, and with `out-of-memory` where the page has no room; what was brought
+   * until then stays.
+   *
+   * @example
+   * await index.download();
+   * const bytes = index.save();
+   */
+  async download(): Promise<void> {
+    this.#check("index.download");
+    await this.#device.download("index.download");
   }
 
   /**
@@ -200,11 +257,15 @@ export class VectorIndex {
     const mask =
       filter === undefined ? undefined : maskOf(about, vectors, filter);
     this.#check(about); // A filter may do anything.
+    this.#device.mend();
+    this.#device.check(about);
     const operands = new SearchOperands(this.#store, padded, k, mask);
     const bytes = await this.#calls.take<Uint8Array<ArrayBuffer>>(
       operands,
       options && rest,
     );
+    // Vectors may have been lost since, and have been missed.
+    this.#device.check(about);
     const isDistance = this.metric === "l2";
     return allocate({ ...fewer, bytes: bytes.length }, () =>
       Array.from({ length: rows }, (_, i) => foundIn(bytes, i, k, isDistance)),
@@ -216,10 +277,18 @@ export class VectorIndex {
    * little-endian order. `fbix`, the version 1, the metric (cosine, dot, l2), the dtype
    * (f32, f16, bf16, int8), floats of a vector, how many there are, the next id; the ids,
    * rising; then for each vector the scale of int8 as a float, and its elements as they
-   * are packed, filled up with zeros to 16 bytes.
+   * are packed, filled up with zeros to 16 bytes. Throws `unsupported` while vectors are on
+   * the device alone: await {@link download} first.
    */
   save(): Uint8Array<ArrayBuffer> {
     this.#check("index.save");
+    const { count } = this.#device;
+    if (count > 0) {
+      throw new FramebatchError(
+        "unsupported",
+        `index.save: ${count} vectors are on the device alone; await index.download() first`,
+      );
+    }
     return save(this.#store.vectors);
   }
 
@@ -232,6 +301,19 @@ export class VectorIndex {
   /** Lets `using` dispose of the index. */
   [Symbol.dispose](): void {
     this.dispose();
+  }
+
+  #addTensor(tensor: Tensor): Uint32Array<ArrayBuffer> {
+    const about = "index.add";
+    const calls = this.#calls;
+    if (calls.ended !== undefined) throw endedError(about, calls.ended);
+    const node = nodeOf(about, calls, tensor);
+    const ids = wordsOf(rowsOf(about, node, this.dim));
+    if (ids.length === 0) return ids;
+    const first = this.#store.vectors.giveIds(ids.length);
+    for (let i = 0; i < ids.length; i += 1) ids[i] = first + i;
+    this.#device.add(node, ids);
+    return ids;
   }
 
   #check(about: string): void {
@@ -317,6 +399,26 @@ function maskOf(about: string, vectors: Vectors, filter: Filter): Mask {
   }
   if (isDetached(words)) throw invalid(about, detached("the filter's array"));
   return words === filter ? vectors.mask(words) : vectors.maskOfBits(words);
+}
+
+/** How many vectors a tensor has. Throws where its rows are no vectors of this width. */
+function rowsOf(
+  about: string,
+  { shape: { dims }, dtype, storage }: Node,
+  dim: number,
+): number {
+  if (storage?.dropped) throw disposedError(about, storage.label);
+  if (dtype !== FLOATS) {
+    throw invalid(about, "the tensor holds indexes; give one of floats");
+  }
+  const isFitting = dims.length === 1 || dims.length === 2;
+  if (!isFitting || dims.at(-1) !== dim) {
+    throw invalid(
+      about,
+      `the tensor has shape ${text(dims)}, but the index's vectors have ${dim} floats; reshape it to [${dim}] or [n, ${dim}]`,
+    );
+  }
+  return dims.length === 1 ? 1 : dims[0];
 }
 
 function checkCount(about: string, k: unknown, vectors: number): void {

@@ -36,8 +36,10 @@ const PAGE = 2 ** 24;
 /** Words of one upload, unless a block has more: the core's memory never shrinks. */
 const MOST_WORDS = 2 ** 18;
 /** Vectors of a block, and words in front of its quads: scales, then each id + 1, or 0. */
-const BLOCK = 64;
-const HEADER = 2 * BLOCK;
+export const BLOCK = 64;
+export const HEADER = 2 * BLOCK;
+/** Slots from here on are places of device pages. */
+const DEVICE = 2 ** 40;
 
 /** What an index holds. */
 export interface IndexKind {
@@ -66,7 +68,7 @@ const bits = new Uint32Array(float.buffer);
 
 /** The vectors of an index. */
 export class Vectors {
-  /** The slot of each vector, by its id. */
+  /** The slot of each vector, by its id; also of vectors that are on the device alone. */
   readonly slots = new Map<number, number>();
   /** The next id. None is given twice. */
   next = 0;
@@ -77,7 +79,7 @@ export class Vectors {
   readonly quads: number;
   /** Blocks of a page. */
   readonly pageBlocks: number;
-  private readonly blockWords: number;
+  readonly blockWords: number;
   private readonly free: number[] = [];
   private end = 0;
   /** Words of each page that were uploaded. */
@@ -102,9 +104,7 @@ export class Vectors {
     const most = isSmall ? LARGEST_F16 : MAX_FLOAT;
     const count = checkVectors("index.add", "vector", floats, dim, most);
     const first = this.next;
-    if (first + count >= NOBODY) {
-      throw invalid("index.add", "an index gives at most 2^32 - 2 ids");
-    }
+    this.checkIds(count);
     const vector = new Float32Array(this.padded);
     let id = first;
     try {
@@ -122,17 +122,23 @@ export class Vectors {
     return first;
   }
 
-  /** Removes vectors. Throws for an id that no vector has; then none is removed. */
+  /** Ids for so many vectors that are on the device alone: the first, which the others follow. */
+  giveIds(count: number): number {
+    const first = this.next;
+    this.checkIds(count);
+    this.next += count;
+    return first;
+  }
+
+  private checkIds(count: number): void {
+    if (this.next + count < NOBODY) return;
+    throw invalid("index.add", "an index gives at most 2^32 - 2 ids");
+  }
+
+  /** Removes vectors of the page, each of which is there. */
   remove(ids: Iterable<number>): void {
-    const gone = [...ids];
-    for (const id of gone) {
-      if (!this.slots.has(id)) {
-        throw invalid("index.remove", `no vector has the id ${String(id)}`);
-      }
-    }
-    for (const id of gone) {
-      const slot = this.slots.get(id);
-      if (slot === undefined) continue; // The id was given twice.
+    for (const id of ids) {
+      const slot = this.slots.get(id)!;
       this.slots.delete(id);
       const block = Math.floor(slot / BLOCK);
       const at = this.locate(block) + BLOCK + (slot % BLOCK);
@@ -144,9 +150,10 @@ export class Vectors {
 
   /** Blocks that a search looks through. */
   get blocks(): number {
-    const used = Math.max(1, Math.ceil(this.end / BLOCK));
-    const full = Math.floor((used - 1) / this.pageBlocks) * this.pageBlocks;
-    const last = this.pages.at(-1)!.length / this.blockWords;
+    const used = Math.ceil(this.end / BLOCK);
+    const before = Math.floor(Math.max(0, used - 1) / this.pageBlocks);
+    const full = before * this.pageBlocks;
+    const last = (this.pages.at(-1)?.length ?? 0) / this.blockWords;
     return full + Math.min(rounded(used - full), last);
   }
 
@@ -340,6 +347,16 @@ export class Vectors {
   private locate(block: number): number {
     return (block % this.pageBlocks) * this.blockWords;
   }
+}
+
+/** The slot of a vector at this place of the device pages. */
+export function onDevice(place: number): number {
+  return DEVICE + place;
+}
+
+/** The place of a slot in the device pages; below 0 for a slot in the page's own. */
+export function placeOf(slot: number): number {
+  return slot - DEVICE;
 }
 
 /** Throws unless floats are vectors of this width; how many there are. */

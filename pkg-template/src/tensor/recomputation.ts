@@ -18,6 +18,14 @@ export interface Recomputation {
   readonly depth: number;
 }
 
+/** The nodes of records. A tensor is not gone when one of these is collected. */
+const copied = new WeakSet<Node>();
+
+/** Whether a node is a record's own, and not that of a tensor. */
+export function isOfRecord(node: Node): boolean {
+  return copied.has(node);
+}
+
 /** The record of a computation; undefined where it could not be repeated. */
 export function recomputationOf(root: Node): Recomputation | undefined {
   const operands: TensorStorage[] = [];
@@ -41,6 +49,7 @@ export function recomputationOf(root: Node): Recomputation | undefined {
       value,
     );
     copies.set(node, own);
+    if (storage !== undefined) copied.add(own);
     return own;
   };
   const own = copy(root);

@@ -21,6 +21,7 @@ import {
 import type { Span } from "../memory/arrays.js";
 import { PACKED, RESIDENT } from "./codes.js";
 import type { Node } from "./node.js";
+import { isOfRecord } from "./recomputation.js";
 import {
   AUTO,
   bytesOf,
@@ -86,9 +87,12 @@ export class ResidentTensors {
    */
   makeResident(node: Node, others?: readonly (Node | undefined)[]): void {
     const storage = node.storage!;
-    if (storage.number !== NOWHERE) return;
-    if (this.core === undefined) this.early.add(storage);
-    else this.hold(storage, others);
+    if (storage.number === NOWHERE) {
+      if (this.core === undefined) this.early.add(storage);
+      else this.hold(storage, others);
+    }
+    if (storage.isWatched || isOfRecord(node)) return;
+    storage.isWatched = true;
     this.collected.register(node, storage, storage);
   }
 

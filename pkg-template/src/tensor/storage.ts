@@ -48,6 +48,8 @@ export class TensorStorage {
   contents: Contents = "data";
   /** How what calls stored there is computed again; undefined where that cannot be. */
   recomputation: Recomputation | undefined;
+  /** Whether it is known when the tensor's node is collected. */
+  isWatched = false;
   /** Whether calls write the tensor, which is on the device then. */
   isTarget = false;
   /** Whether the data goes with its call, however long it is. */
