@@ -28,6 +28,12 @@ const MOST_BOUNDED = 20_000;
 /** How many tensors that were computed of states are kept for later readings. */
 const MOST_COMPUTED = 12;
 
+/** Calls of the longest round. */
+const MOST_CALLS = 1000;
+
+/** The longest that memory is short, in milliseconds. */
+const SHORTAGE_MS = 600;
+
 /** Losses one after another, so that the CPU takes the GPU's place. */
 const STORM = 6;
 
@@ -436,6 +442,8 @@ function shorten(refuse, most) {
       if (!isOver) report.refusals += end();
       isOver = true;
     };
+    // Firefox tells late of each call that there was no memory for.
+    setTimeout(enough, SHORTAGE_MS);
     return { enough };
   };
 }
@@ -446,12 +454,17 @@ function both(simulation) {
   return { done, ...shorten(refuseBuffers, 70_000)(simulation) };
 }
 
-const SHORTAGES = [
-  shorten(refuseBuffers, 0),
-  shorten(refuseBuffers, 4096),
+const TROUBLES = [
+  lose(1),
   shorten(refuseBuffers, 70_000),
-  shorten(refuseMaps, 0),
+  lose(1),
   shorten(refuseMaps, 40_000),
+  both,
+  shorten(refuseBuffers, 16),
+  lose(1),
+  shorten(refuseBuffers, 4096),
+  lose(STORM),
+  shorten(refuseMaps, 0),
 ];
 
 /**
@@ -463,9 +476,7 @@ export async function stepping({
   steps,
   options,
   states = 24,
-  every = 3,
-  most = 400,
-  shortages = true,
+  every = 2,
 }) {
   const gpu = await open({ engine: "gpu", stallMs: 120_000, ...options });
   const isBounded = options?.memoryBudget !== undefined;
@@ -473,14 +484,12 @@ export async function stepping({
   const { report, chance } = simulation;
   simulation.begin(states);
   await simulation.constants();
+  // Each kind of trouble in its turn, begun with one or another.
+  let next = seed % TROUBLES.length;
   for (let round = 0; report.steps < steps; round += 1) {
-    const roll = round % every === every - 1 ? chance() : 1;
-    let trouble;
-    if (roll < 0.4) trouble = lose(1);
-    else if (roll < 0.45) trouble = lose(STORM);
-    else if (roll < 0.85 && shortages) trouble = simulation.pick(SHORTAGES);
-    else if (roll < 1 && shortages) trouble = both;
-    await simulation.round(20 + Math.floor(chance() * most), trouble);
+    const isCalm = (round + 1) % every > 0;
+    const trouble = isCalm ? undefined : TROUBLES[next++ % TROUBLES.length];
+    await simulation.round(20 + Math.floor(chance() * MOST_CALLS), trouble);
     if (round % 3 === 0) await simulation.mend();
     if (report.wrong.length > 0) break;
   }
