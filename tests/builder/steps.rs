@@ -2,7 +2,8 @@
 //!
 //! Tensors hold whole numbers that no two moments share, and a model in plain vectors makes the
 //! steps that were answered: a step that ran twice or not at all, and a value that is old, empty
-//! or of another tensor, differs from the model. `STEPS_SEED` gives other moments.
+//! or of another tensor, differs from the model. `STEPS_RUNS` says how many runs there are, each
+//! with moments of its own, from `STEPS_SEED` on.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -435,8 +436,7 @@ fn assert_typed(error: &Error) {
     assert!(is_known, "{code:?}: {error}");
 }
 
-fn run(batch: BatchConfig) {
-    let seed = std::env::var("STEPS_SEED").map_or(7, |seed| seed.parse().expect("a number"));
+fn run(batch: BatchConfig, seed: u64) {
     let gpu = open(EngineChoice::Gpu, batch);
     let mut simulation = Simulation::new(gpu, seed);
     let mut round = 0;
@@ -465,10 +465,21 @@ fn run(batch: BatchConfig) {
 
 #[test]
 fn ten_thousand_steps_with_losses_and_shortages_give_right_values_or_typed_errors() {
-    in_time(|| {
-        run(BatchConfig {
+    let number = |name, usual| {
+        let given = std::env::var(name);
+        given.map_or(usual, |given| given.parse().expect("a number"))
+    };
+    let first = number("STEPS_SEED", 7);
+    for seed in first..first + number("STEPS_RUNS", 1) {
+        // Few steps go together, or many.
+        let preset = match seed % 2 {
+            0 => Preset::Eager,
+            _ => Preset::Throughput,
+        };
+        let batch = BatchConfig {
             memory_budget: Some(6 << 20),
-            ..Preset::Eager.config()
-        });
-    });
+            ..preset.config()
+        };
+        in_time(move || run(batch, seed));
+    }
 }
