@@ -10,6 +10,7 @@ use super::in_flight::InFlight;
 use super::payload::{Batch, Call};
 use super::scatter::Acceptance;
 use super::writes::{Refused, writers};
+use crate::batch::Ticket;
 use crate::device::Device;
 use crate::error::Error;
 use crate::plan::Recipe;
@@ -17,8 +18,9 @@ use crate::plan::Recipe;
 /// Why a tensor that calls wrote is lost with its device.
 const GONE: &str = "calls wrote it, and its device is gone; write all of it, or make it again";
 
-/// Why a tensor cannot be read that no call has written yet.
-const EMPTY: &str = "no call has written it yet; compute it, or write all of it";
+/// Why a tensor cannot be read that no call has written since it got its place on the device.
+const EMPTY: &str =
+    "no call has written it on this device yet; compute it again, or write all of it";
 
 impl<D: Device> Session<D> {
     /// Notes that a tensor has room for so many words, and no words yet.
@@ -36,8 +38,9 @@ impl<D: Device> Session<D> {
     }
 
     /// Refuses the calls of a batch that is about to be sent which read a lost tensor, unless a
-    /// call before them in the batch writes all of it. The refused calls leave the batch, so that
-    /// none of them is computed.
+    /// call before them, in the batch or parked, writes all of it: calls stay behind a parked one
+    /// that writes what they read. The refused calls leave the batch, so that none of them is
+    /// computed.
     pub(super) fn refuse_readers_of_lost(&mut self, at: usize) {
         let batch = self.queue.flying(at);
         let is_lost = |tensor: &u32| self.provenances.is_lost(*tensor);
@@ -46,10 +49,15 @@ impl<D: Device> Session<D> {
         }
         let recipes = self.programs.recipes();
         let mut healed = vec![false; self.tensors.count()];
+        let parked = self.parked_healers();
         let mut refused = Vec::new();
         for (place, call) in batch.calls().iter().enumerate() {
+            let is_healed = |tensor: usize| {
+                let healer = parked[tensor];
+                healed[tensor] || healer.is_some_and(|healer| healer.is_before(call.ticket))
+            };
             let is_lost =
-                |tensor: u32| self.provenances.is_lost(tensor) && !healed[tensor as usize];
+                |tensor: u32| self.provenances.is_lost(tensor) && !is_healed(tensor as usize);
             if let Some(tensor) = read_by(recipes, batch, call, is_lost) {
                 let error = self.provenances.error(tensor);
                 refused.push(Refused { place, error });
@@ -62,6 +70,24 @@ impl<D: Device> Session<D> {
         }
         self.refuse_all(at, refused);
         self.queue.flying_mut(at).purge();
+    }
+
+    /// For each tensor the oldest parked call that writes all of it.
+    fn parked_healers(&self) -> Vec<Option<Ticket>> {
+        let mut healers = vec![None::<Ticket>; self.tensors.count()];
+        for batch in self.queue.parked() {
+            for call in batch.calls().iter().filter(|call| call.is_live) {
+                let stored = call.work.planned.stored;
+                for tensor in batch.written(self.programs.recipes(), call) {
+                    let known = &mut healers[tensor as usize];
+                    let is_oldest = known.is_none_or(|known| call.ticket.is_before(known));
+                    if is_oldest && self.provenances.is_whole(tensor, stored) {
+                        *known = Some(call.ticket);
+                    }
+                }
+            }
+        }
+        healers
     }
 
     /// Counts what a chunk writes as lost, because the chunk has failed after it was submitted,

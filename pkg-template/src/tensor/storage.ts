@@ -48,6 +48,8 @@ export class TensorStorage {
   contents: Contents = "data";
   /** How what calls stored there is computed again; undefined where that cannot be. */
   recomputation: Recomputation | undefined;
+  /** Pending calls that write the tensor. */
+  writes = 0;
   /** Whether calls write the tensor, which is on the device then. */
   isTarget = false;
   /** Whether the data goes with its call, however long it is. */

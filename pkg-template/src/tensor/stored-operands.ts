@@ -5,6 +5,7 @@
 
 import type { Answer } from "../calls/call.js";
 import type { CheckedOptions } from "../calls/call-options.js";
+import type { Arena } from "../memory/arena.js";
 import type { Targets } from "./chain-encoder.js";
 import { ChainOperands } from "./chain-operands.js";
 import type { ChainWriter } from "./chain-writer.js";
@@ -54,6 +55,7 @@ export class StoredOperands extends ChainOperands {
   private readonly isRemembered: boolean;
   private readonly given: Answer;
   private records: readonly (Recomputation | undefined)[] = [];
+  private isPending = false;
 
   constructor(
     writer: ChainWriter,
@@ -80,7 +82,15 @@ export class StoredOperands extends ChainOperands {
     return this.given;
   }
 
+  override write(arena: Arena): number {
+    const structure = super.write(arena);
+    this.isPending = true;
+    for (const storage of this.storages) storage.writes += 1;
+    return structure;
+  }
+
   override answer(): Answer {
+    this.settle();
     this.storages.forEach((storage, i) => {
       const record = this.records[i];
       const isKept = record !== undefined && isRepeatable(record);
@@ -91,13 +101,22 @@ export class StoredOperands extends ChainOperands {
 
   // A call that is rejected wrote nothing: what fails later is told by readings.
   override rejected(reason: unknown): void {
+    this.settle();
     for (const storage of this.storages) this.abandon(storage, reason);
+  }
+
+  private settle(): void {
+    if (!this.isPending) return;
+    this.isPending = false;
+    for (const storage of this.storages) storage.writes -= 1;
   }
 
   private abandon(storage: TensorStorage, reason: unknown): void {
     if (this.method === COMPUTE || this.method === COMPUTE_ALL) {
       return this.writer.residents.drop(storage);
     }
+    // Readings behind another call that writes the tensor wait for what that call stores.
+    if (storage.writes > 0) return;
     if (this.method === RECOMPUTE || storage.contents === "expected") {
       storage.failure = lostError(storage, reason);
     }
