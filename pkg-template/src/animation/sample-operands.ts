@@ -5,11 +5,13 @@
 // `src/graph/sampling.rs` describes the same for the core. What may be wrong with a call
 // is found in `clip.ts` and `layers.ts`.
 
+import type { Answer, Call } from "../calls/call.js";
 import type { CheckedOptions } from "../calls/call-options.js";
 import { type CallMethod, Operands } from "../calls/operands.js";
 import { checkInto } from "../checks/arrays.js";
 import { type Arena } from "../memory/arena.js";
 import { aligned } from "../memory/arrays.js";
+import type { Results } from "../memory/results.js";
 import type { Node } from "../tensor/node.js";
 import type { ResidentTensors } from "../tensor/resident-tensors.js";
 import type { TensorStorage } from "../tensor/storage.js";
@@ -83,6 +85,7 @@ export class SampleOperands extends Operands {
   }
 
   override check(about: string, terms: CheckedOptions | undefined): void {
+    if (this.target !== undefined) this.target.node.storage!.isTarget = true;
     const into = terms?.into;
     if (into === undefined) return;
     const type = "Float32Array";
@@ -105,6 +108,24 @@ export class SampleOperands extends Operands {
 
   override unpin(): void {
     if (this.storage !== undefined) this.target!.residents.unpin(this.storage);
+  }
+
+  override answer(
+    call: Call,
+    results: Results,
+    offset: number,
+    words: number,
+  ): Answer {
+    if (this.storage === undefined) {
+      return super.answer(call, results, offset, words);
+    }
+    this.storage.store(undefined);
+    return undefined;
+  }
+
+  // A call that is rejected wrote nothing: what fails later is told by readings.
+  override rejected(reason: unknown): void {
+    this.storage?.abandon(reason);
   }
 
   write(arena: Arena): number {
@@ -154,7 +175,12 @@ export class SampleOperands extends Operands {
     const { target } = this;
     if (target === undefined) return undefined;
     const storage = target.node.storage!;
-    if (storage.failure !== undefined) throw storage.failure;
+    if (storage.failure !== undefined) {
+      // A lost tensor is there again once all of it is written.
+      const isWhole = this.rows * this.width === storage.words;
+      if (!isWhole) throw storage.failure;
+      storage.expect();
+    }
     target.residents.makeResident(target.node);
     return storage;
   }

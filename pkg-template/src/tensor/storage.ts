@@ -90,6 +90,11 @@ export class TensorStorage {
     this.failure = undefined;
   }
 
+  /** A call that was going to write the tensor is rejected, and wrote nothing. */
+  abandon(reason: unknown): void {
+    if (this.contents === "expected") this.failure = lostError(this, reason);
+  }
+
   /**
    * A call wrote the tensor. Invariant: the page's data is older from here on, and neither
    * travels with calls nor restores the tensor.

@@ -98,8 +98,7 @@ export class StoredOperands extends ChainOperands {
     if (this.method === COMPUTE || this.method === COMPUTE_ALL) {
       return this.writer.residents.drop(storage);
     }
-    if (this.method === RECOMPUTE || storage.contents === "expected") {
-      storage.failure = lostError(storage, reason);
-    }
+    if (this.method === RECOMPUTE) storage.failure = lostError(storage, reason);
+    else storage.abandon(reason);
   }
 }
