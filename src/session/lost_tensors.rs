@@ -35,6 +35,12 @@ impl<D: Device> Session<D> {
         self.provenances.lose_written(&Arc::from(GONE));
     }
 
+    /// Counts a tensor as whole that a face has filled from a snapshot, and told so: calls that
+    /// wait read what the tensor held then.
+    pub fn revert(&mut self, tensor: u32) {
+        self.provenances.heal(tensor);
+    }
+
     /// Refuses the calls of a batch that is about to be sent which read a lost tensor, unless a
     /// call before them in the batch writes all of it. The refused calls leave the batch, so that
     /// none of them is computed.

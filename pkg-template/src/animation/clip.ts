@@ -160,7 +160,8 @@ export class Clip {
    * Calls on one tensor keep the order in which they were made: one that reads it finds what
    * calls before it wrote. From then on only the device has the tensor's values: after a lost
    * device `restored` names the tensor, and what reads it, `gpuBuffer()` too, rejects with
-   * `device-lost` until one call has written all of it.
+   * `device-lost` until one call has written all of it. A tensor made with `snapshotEvery` holds
+   * its last snapshot.
    *
    * @example
    * const pose = gpu.tensor(new Float32Array(instances * clip.width));

@@ -64,6 +64,8 @@ export const BLEND_TO: CallMethod = { name: "blendTo", ...FLOATS };
 export class SampleOperands extends Operands {
   readonly rows: number;
   private storage: TensorStorage | undefined;
+  /** Snapshots that were begun of the tensor when the call was made. */
+  private begun = 0;
 
   constructor(
     method: CallMethod,
@@ -85,7 +87,11 @@ export class SampleOperands extends Operands {
   }
 
   override check(about: string, terms: CheckedOptions | undefined): void {
-    if (this.target !== undefined) this.target.node.storage!.isTarget = true;
+    if (this.target !== undefined) {
+      const storage = this.target.node.storage!;
+      storage.isTarget = true;
+      this.begun = storage.snapshots?.begun ?? 0;
+    }
     const into = terms?.into;
     if (into === undefined) return;
     const type = "Float32Array";
@@ -120,6 +126,7 @@ export class SampleOperands extends Operands {
       return super.answer(call, results, offset, words);
     }
     this.storage.store(undefined);
+    this.target!.residents.written(this.storage, this.begun);
     return undefined;
   }
 

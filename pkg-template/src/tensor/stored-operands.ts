@@ -53,6 +53,8 @@ export class StoredOperands extends ChainOperands {
   private readonly storages: readonly TensorStorage[];
   private readonly isRemembered: boolean;
   private readonly given: Answer;
+  /** Snapshots that were begun of the target when the call was made. */
+  private begun = 0;
   private records: readonly (Recomputation | undefined)[] = [];
 
   constructor(
@@ -72,6 +74,7 @@ export class StoredOperands extends ChainOperands {
       storage.isTarget = true;
       if (storage.largest !== undefined) storage.largest = UNKNOWN;
     }
+    this.begun = this.storages[0]?.snapshots?.begun ?? 0;
     super.check(about, terms);
     if (this.isRemembered) this.records = this.asked.map(recomputationOf);
   }
@@ -85,6 +88,9 @@ export class StoredOperands extends ChainOperands {
       const record = this.records[i];
       const isKept = record !== undefined && isRepeatable(record);
       storage.store(isKept && !storage.dropped ? record : undefined);
+      if (this.method !== RECOMPUTE) {
+        this.writer.residents.written(storage, this.begun);
+      }
     });
     return this.given;
   }
