@@ -37,6 +37,12 @@ impl<D: Device> Session<D> {
         self.provenances.lose_written(&Arc::from(GONE));
     }
 
+    /// Counts a tensor as whole that a face has filled from a snapshot, and told so: calls that
+    /// wait read what the tensor held then.
+    pub fn revert(&mut self, tensor: u32) {
+        self.provenances.heal(tensor);
+    }
+
     /// Refuses the calls of a batch that is about to be sent which read a lost tensor, unless a
     /// call before them, in the batch or parked, writes all of it: calls stay behind a parked one
     /// that writes what they read. The refused calls leave the batch, so that none of them is

@@ -54,6 +54,8 @@ export class StoredOperands extends ChainOperands {
   private readonly storages: readonly TensorStorage[];
   private readonly isRemembered: boolean;
   private readonly given: Answer;
+  /** Snapshots that were begun of the target when the call was made. */
+  private begun = 0;
   private records: readonly (Recomputation | undefined)[] = [];
   private isPending = false;
 
@@ -74,6 +76,7 @@ export class StoredOperands extends ChainOperands {
       storage.isTarget = true;
       if (storage.largest !== undefined) storage.largest = UNKNOWN;
     }
+    this.begun = this.storages[0]?.snapshots?.begun ?? 0;
     super.check(about, terms);
     if (this.isRemembered) this.records = this.asked.map(recomputationOf);
   }
@@ -95,6 +98,9 @@ export class StoredOperands extends ChainOperands {
       const record = this.records[i];
       const isKept = record !== undefined && isRepeatable(record);
       storage.store(isKept && !storage.dropped ? record : undefined);
+      if (this.method !== RECOMPUTE) {
+        this.writer.residents.written(storage, this.begun);
+      }
     });
     return this.given;
   }
@@ -117,8 +123,7 @@ export class StoredOperands extends ChainOperands {
     }
     // Readings behind another call that writes the tensor wait for what that call stores.
     if (storage.writes > 0) return;
-    if (this.method === RECOMPUTE || storage.contents === "expected") {
-      storage.failure = lostError(storage, reason);
-    }
+    if (this.method === RECOMPUTE) storage.failure = lostError(storage, reason);
+    else storage.abandon(reason);
   }
 }
