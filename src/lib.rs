@@ -57,10 +57,10 @@ pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{
-    Attention, Axes, Batch, Blocking, Call, Clip, Config, DeviceEvent, Embedder, EmbedderOptions,
-    EmbedderStats, Embedding, Embeddings, EngineChoice, Filter, Gpu, Gpus, Hit, Index, Layer,
-    LongTexts, ModelFiles, Parameter, Part, Results, Search, Storage, Tensor, TensorBuffer,
-    TensorData, Value, Warmup, Watch, adapters,
+    Attention, Axes, Batch, Blocking, Call, Clip, Config, DeviceEvent, Download, Embedder,
+    EmbedderOptions, EmbedderStats, Embedding, Embeddings, EngineChoice, Filter, Gpu, Gpus, Hit,
+    Index, Layer, LongTexts, ModelFiles, Parameter, Part, Results, Search, Storage, Tensor,
+    TensorBuffer, TensorData, Value, Warmup, Watch, adapters,
 };
 pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};

@@ -22,3 +22,4 @@ mod random;
 #[allow(dead_code, reason = "each test target uses its own part")]
 #[path = "../samples/mod.rs"]
 mod samples;
+mod tensors;

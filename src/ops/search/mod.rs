@@ -5,12 +5,14 @@
 //! 16-bit floats or sixteen 8-bit integers, the first in the lowest bits, and zeros behind the
 //! end of a vector. Blocks make up *pages*. How a search is computed is said in `plan::search`.
 
+mod device_places;
 mod file;
 mod masks;
 mod vectors;
 
 pub use crate::graph::insertion::MAX_FLOAT;
-pub use vectors::{Change, PAGE, Vectors};
+pub use device_places::{DevicePlaces, PageRows};
+pub use vectors::{Change, PAGE, Vectors, read_vector};
 
 use crate::error::Error;
 use crate::graph::insertion::Insertion;
