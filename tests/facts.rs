@@ -43,6 +43,13 @@ fn facts_agree_with_the_counts() {
             let is_gpu = gpu.info().engine == Engine::Gpu;
             assert_eq!((facts.calls, facts.engine), (3, gpu.info().engine));
             assert_eq!(facts.last.0 - facts.first.0, 2);
+            assert_eq!((facts.items, facts.failed), (3 * 50_000, 0));
+            assert_eq!(facts.submits, after.device.submits - before.device.submits);
+            assert_eq!(facts.memory_bytes > 0, is_gpu);
+            assert_eq!(
+                facts.items_per_second(),
+                Some(150_000.0 / facts.wall_ms * 1e3)
+            );
             assert_eq!(facts.pieces, after.pieces - before.pieces);
             assert_eq!(
                 facts.bytes_up,
@@ -132,6 +139,57 @@ fn a_listener_that_panics_hears_no_more() {
             send();
             assert_eq!(gpu.stats().measured, before);
             drop((panicking, last));
+        }
+    });
+}
+
+#[test]
+fn a_profile_is_of_its_own_runs() {
+    in_time(|| {
+        for gpu in both_manual() {
+            let states = Samples(1).states(5000);
+            let mut runs = 0;
+            let profile = gpu.profile(4, || {
+                runs += 1;
+                let calls = [(); 3].map(|()| gpu.compute_gradients(&states));
+                async {
+                    for call in calls {
+                        call.await?;
+                    }
+                    Ok(())
+                }
+            });
+            let profile = pollster::block_on(profile).unwrap();
+            assert_eq!((runs, profile.iterations), (5, 4));
+            assert_eq!((profile.batches, profile.calls), (1.0, 3.0));
+            assert_eq!(profile.items, 15_000.0);
+            assert!(profile.run_ms.min > 0.0 && profile.run_ms.min <= profile.run_ms.max);
+            let is_gpu = gpu.info().engine == Engine::Gpu;
+            assert_eq!(profile.gpu_ms.is_some(), is_gpu);
+            // Nobody listens any more.
+            let before = gpu.stats().measured;
+            let call = gpu.lerp(&[0.0], &[1.0], 0.5);
+            gpu.flush();
+            call.wait().unwrap();
+            assert_eq!(gpu.stats().measured, before);
+        }
+    });
+}
+
+#[test]
+fn a_run_that_fails_ends_the_profile() {
+    in_time(|| {
+        for gpu in both_manual() {
+            let none = gpu.profile(0, || gpu.lerp(&[0.0], &[1.0], 0.5));
+            let error = pollster::block_on(none).unwrap_err();
+            assert!(error.to_string().contains("from 1"), "{error}");
+            let mut runs = 0;
+            let failing = gpu.profile(5, || {
+                runs += 1;
+                gpu.lerp(&[0.0; 2], &[1.0; 3], 0.5)
+            });
+            assert!(pollster::block_on(failing).is_err());
+            assert_eq!(runs, 1);
         }
     });
 }

@@ -17,7 +17,7 @@ export type { OpenOptions } from "./session/open-options.js";
 export type { Info, Routing, Stats, Tuning } from "./metrics/stats.js";
 export type { BatchSizes, EncoderSizes } from "./session/batch-size.js";
 export type { BatchFacts, BatchListener } from "./metrics/batch-facts.js";
-export type { Profile, ProfileOptions } from "./metrics/profile.js";
+export type { Profile, ProfileOptions, Spread } from "./metrics/profile.js";
 export type { StreamSource } from "./stream/source.js";
 export type {
   ChunkContext,

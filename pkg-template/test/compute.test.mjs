@@ -469,6 +469,27 @@ test("what the core answers inside of submit is computed too", async () => {
   assert.deepEqual(await computed.read(), f32(4, 7));
 });
 
+test("what a call stores and what it reads share no buffer, whichever is there first", async () => {
+  const session = await manual();
+  const { gpu, core } = session;
+  const x = gpu.tensor(f32(1, 2));
+  const v = gpu.tensor(f32(3, 4));
+  // The speeds travel with the first step, and stay from the second on.
+  for (let step = 0; step < 2; step += 1) {
+    await sent(session, x.add(v).computeInto(x));
+  }
+  const asked = [...core.asked.values()];
+  assert.deepEqual(asked, [
+    { words: 2, apart: u32() },
+    { words: 2, apart: u32(1) },
+  ]);
+  const y = gpu.tensor(f32(5, 6));
+  y.gpuBuffer();
+  await sent(session, y.add(x).computeInto(y));
+  const [read] = await sent(session, y.read());
+  assert.deepEqual([...read], [12, 16]);
+});
+
 test("a computed tensor shares no buffer with its operands, which would take a copy", async () => {
   const session = await manual();
   const { gpu, core } = session;

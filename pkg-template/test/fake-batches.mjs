@@ -154,7 +154,9 @@ export class Batches {
     const [first, last] = [calls[0].ticket, calls.at(-1).ticket];
     this.told = {
       ...{ first, last, calls: calls.length, subBatches: 1, engine: "cpu" },
+      ...{ id: first, items: 100 * calls.length, failed: 0, submits: 1 },
       ...{ bytesUp: 10, bytesDown: 20, startTime: performance.now() },
+      ...{ memoryBytes: 4096, itemsPerSecond: 6 },
       ...{ waitMs: 1, encodeMs: 2, transferMs: 3, gpuMs: this.gpuMs },
       ...{ readMs: 4, wallMs: 9, resolutionMs: null, bytesPerSecond: 5 },
       ...{ kernelEfficiency: null, utilization: null },

@@ -20,7 +20,7 @@ const ORDER = [
   ["results"],
   ["session"],
   ["index"],
-  ["animation", "embeddings", "search"],
+  ["animation", "embeddings", "kernels", "search"],
   ["react"],
 ];
 

@@ -222,6 +222,9 @@ test("devtools: an entry a batch, with its facts", async () => {
   performance.clearMeasures();
 });
 
+/** The spread of a number that is the same in every run. */
+const always = (x) => ({ mean: x, min: x, max: x, sd: 0, p50: x, p95: x });
+
 test("profile: means of the runs behind the first", async () => {
   const { gpu, core } = await manual();
   core.answersAtOnce = true;
@@ -236,20 +239,57 @@ test("profile: means of the runs behind the first", async () => {
   };
   const told = await gpu.profile(run, { iterations: 4 });
   assert.equal(runs, 5);
-  const { runMs, kernelEfficiency, utilization, ...counts } = told;
+  const { runMs, utilization, itemsPerSecond, ...counts } = told;
   assert.deepEqual(counts, {
-    ...{ iterations: 4, batches: 2, calls: 3, subBatches: 2 },
-    ...{ bytesUp: 20, bytesDown: 40, encodeMs: 4 },
-    ...{ transferMs: 6, gpuMs: 14, readMs: 8 },
+    ...{ iterations: 4, batches: 2, calls: 3, items: 300, subBatches: 2 },
+    ...{ bytesUp: 20, bytesDown: 40, encodeMs: always(4) },
+    ...{ transferMs: always(6), gpuMs: always(14), readMs: always(8) },
+    ...{ upBytesPerSecond: (20 / 6) * 1000, downBytesPerSecond: 5000 },
+    kernelEfficiency: 14 / 28,
   });
-  assert.equal(kernelEfficiency, 14 / 28);
   assert.equal(utilization, 14 / runMs.mean);
-  assert.ok(runMs.p50 > 0 && runMs.p50 <= runMs.p95);
+  assert.equal(itemsPerSecond, (300 / runMs.mean) * 1000);
+  assert.ok(runMs.min > 0 && runMs.min <= runMs.p50);
+  assert.ok(runMs.p50 <= runMs.p95 && runMs.p95 <= runMs.max);
   assert.equal(core.measuring, false);
   core.gpuMs = null;
   const unknown = await gpu.profile(run, { iterations: 1 });
   assert.equal(unknown.gpuMs, null);
   assert.equal(unknown.kernelEfficiency, null);
+});
+
+const SPREADS = [
+  [[8], { mean: 8, min: 8, max: 8, sd: 0, p50: 8, p95: 8 }],
+  [[1, 5], { mean: 3, min: 1, max: 5, sd: Math.sqrt(8), p50: 1, p95: 5 }],
+  [
+    [4, 2, 6, 8, 5],
+    { mean: 5, min: 2, max: 8, sd: Math.sqrt(20 / 4), p50: 5, p95: 8 },
+  ],
+];
+for (const [times, expected] of SPREADS) {
+  test(`profile: kernels of ${times} ms are spread so`, async () => {
+    const { gpu, core } = await manual();
+    core.answersAtOnce = true;
+    const next = [99, ...times][Symbol.iterator]();
+    const run = () => {
+      core.gpuMs = next.next().value;
+      return ask(gpu);
+    };
+    const { gpuMs } = await gpu.profile(run, { iterations: times.length });
+    assert.deepEqual(gpuMs, expected);
+  });
+}
+
+test("profile: of runs without a batch nothing is known but how long these took", async () => {
+  const { gpu } = await manual();
+  const told = await gpu.profile(() => {}, { iterations: 3 });
+  assert.equal(told.batches, 0);
+  assert.deepEqual(told.readMs, always(0));
+  const { gpuMs, upBytesPerSecond, downBytesPerSecond, utilization } = told;
+  assert.deepEqual(
+    [gpuMs, upBytesPerSecond, downBytesPerSecond, utilization],
+    [null, null, null, null],
+  );
 });
 
 test("profile: what fn throws arrives, and measuring ends", async () => {

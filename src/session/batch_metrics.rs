@@ -3,7 +3,7 @@
 //! The clock is the face's, and the time of kernels is the device's own. With nobody
 //! listening nothing is timed, and nothing is kept.
 
-use crate::batch::{Millis, Ticket};
+use crate::batch::{BatchId, Millis, Ticket};
 use crate::device::{Clock, Counters, Engine};
 
 const NS: f64 = 1e-6;
@@ -12,20 +12,33 @@ const NS: f64 = 1e-6;
 /// unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts {
+    /// The batch's number. Numbers rise, and wrap after 2^32 batches.
+    pub id: BatchId,
     /// The batch's oldest call.
     pub first: Ticket,
     /// The batch's newest call.
     pub last: Ticket,
     /// Calls that were sent.
     pub calls: u64,
+    /// Items of these calls, as their operations count items: floats, quaternions, states, rows
+    /// or tokens.
+    pub items: u64,
+    /// Calls that were answered with errors, those included that were refused before the batch was
+    /// sent.
+    pub failed: u64,
     /// Chunks that the calls were sent in.
     pub pieces: u64,
+    /// Submissions with work in them; none where the CPU computed all calls.
+    pub submits: u64,
     /// Where the calls ran.
     pub engine: Engine,
     /// Bytes that were sent to the device.
     pub bytes_up: u64,
     /// Bytes that were read back.
     pub bytes_down: u64,
+    /// Bytes of device buffers that the session held when the last chunk was encoded, those of
+    /// its tensors included.
+    pub memory_bytes: u64,
     /// When the launch began, on the face's clock.
     pub sent: Millis,
     /// How long the oldest call had waited when the launch began.
@@ -61,6 +74,11 @@ impl Facts {
         share(self.gpu_ms?, self.wall_ms)
     }
 
+    /// Items a second, from sending to the last result.
+    pub fn items_per_second(&self) -> Option<f64> {
+        (self.wall_ms > 0.0).then(|| self.items as f64 / self.wall_ms * 1e3)
+    }
+
     /// Bytes both ways a second.
     pub fn bytes_per_second(&self) -> Option<f64> {
         let bytes = (self.bytes_up + self.bytes_down) as f64;
@@ -92,8 +110,10 @@ pub(super) struct Timing {
     encode_ms: f64,
     wait_ms: f64,
     upload_ns: u64,
+    submits: u64,
     bytes_up: u64,
     bytes_down: u64,
+    memory_bytes: u64,
     /// Nanoseconds of the kernels of the chunks that are back; `None` once one is unknown.
     kernel_ns: Option<u64>,
 }
@@ -107,9 +127,12 @@ pub(super) struct Start {
 
 /// What a session knows of a batch that was answered.
 pub(super) struct Outline {
+    pub(super) id: BatchId,
     pub(super) first: Ticket,
     pub(super) last: Ticket,
     pub(super) calls: usize,
+    pub(super) items: u64,
+    pub(super) failed: u64,
     pub(super) chunks: usize,
     pub(super) engine: Engine,
 }
@@ -181,8 +204,10 @@ impl Meter {
             encode_ms: encoded.0 - sent.0,
             wait_ms,
             upload_ns: after.upload_ns - before.upload_ns,
+            submits: after.submits - before.submits,
             bytes_up: after.bytes_up - before.bytes_up,
             bytes_down: after.bytes_down - before.bytes_down,
+            memory_bytes: after.pool_bytes,
             kernel_ns: Some(0),
         })
     }
@@ -198,8 +223,10 @@ impl Meter {
             timing.encoded = more.encoded;
             timing.encode_ms += more.encode_ms;
             timing.upload_ns += more.upload_ns;
+            timing.submits += more.submits;
             timing.bytes_up += more.bytes_up;
             timing.bytes_down += more.bytes_down;
+            timing.memory_bytes = more.memory_bytes;
         }
     }
 
@@ -230,13 +257,18 @@ impl Meter {
         let after = landed - timing.encoded.0;
         let resolution = Some(self.resolution_ns).filter(|ns| *ns > 0);
         let facts = Facts {
+            id: batch.id,
             first: batch.first,
             last: batch.last,
             calls: batch.calls as u64,
+            items: batch.items,
+            failed: batch.failed,
             pieces: batch.chunks as u64,
+            submits: timing.submits,
             engine: batch.engine,
             bytes_up: timing.bytes_up,
             bytes_down: timing.bytes_down,
+            memory_bytes: timing.memory_bytes,
             sent: timing.sent,
             wait_ms: timing.wait_ms,
             encode_ms: (timing.encode_ms - transfer_ms).max(0.0),

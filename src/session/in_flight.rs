@@ -77,9 +77,12 @@ impl InFlight {
         let tickets = || calls.iter().map(|call| call.ticket);
         let mut chunks = self.way.chunks.iter();
         Outline {
+            id: self.batch.id,
             first: tickets().min().unwrap_or_default(),
             last: tickets().max().unwrap_or_default(),
             calls: calls.len(),
+            items: calls.iter().map(|call| call.request.items).sum(),
+            failed: self.batch.payload.failed,
             chunks: chunks.len(),
             engine: match chunks.all(|sent| sent.is_cpu_share) {
                 true => Engine::Cpu,

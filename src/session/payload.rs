@@ -73,6 +73,8 @@ pub(super) struct Payload {
     pub(super) written: Vec<u32>,
     /// Words that given-up calls took in the open batch.
     pub(super) wasted: usize,
+    /// Calls of the batch that were answered with errors.
+    pub(super) failed: u64,
     /// Whether a call names the CPU as its device.
     pub(super) asks_cpu: bool,
     /// Whether the batch was sent before.
@@ -97,6 +99,7 @@ impl Payload {
             places: Vec::new(),
             written: Vec::new(),
             wasted: 0,
+            failed: 0,
             asks_cpu: false,
             is_sent: false,
             losses: 0,

@@ -48,6 +48,7 @@ impl<D: Device> Session<D> {
         let mut answers = sent.answers(batch, self.programs.recipes(), outcome);
         answers.retain(is_theirs);
         way.retry.get_or_insert(Retry::WithoutRefused);
+        batch.payload.failed += answers.len() as u64;
         self.metrics.rejected += answers.len() as u64;
         for place in refused {
             self.queue.answered(at, place..place + 1);

@@ -69,6 +69,7 @@ impl<D: Device> Session<D> {
             }
             Err(_) => {
                 self.metrics.rejected += answers.len() as u64;
+                batch.payload.failed += answers.len() as u64;
                 false
             }
         };

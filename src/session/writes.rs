@@ -111,6 +111,17 @@ impl<D: Device> Session<D> {
             tickets,
             outcome: Ok(()),
         });
+        self.free_operands(at);
+    }
+
+    /// Gives the memory of a batch's operands to the next batch, once all calls are answered:
+    /// none of these goes again, though the device may be at work on them for long.
+    fn free_operands(&mut self, at: usize) {
+        let InFlight { batch, way } = &mut self.queue.in_flight_mut()[at];
+        let has_cpu_share = way.chunks.iter().any(|sent| sent.is_cpu_share);
+        if batch.is_empty() && !way.has_more() && !has_cpu_share {
+            self.arenas.keep(std::mem::take(&mut batch.payload.arena));
+        }
     }
 
     /// Refuses the calls of a batch in flight that cannot go again: a later call has written what
@@ -185,6 +196,7 @@ impl<D: Device> Session<D> {
             let ticket = call.ticket;
             self.queue.answered(at, place..place + 1);
             self.metrics.rejected += 1;
+            self.queue.flying_mut(at).payload.failed += 1;
             match self.answered.last_mut() {
                 Some(last) if last.outcome.as_ref() == Err(&error) => last.tickets.push(ticket),
                 _ => self.answered.push(Answered {

@@ -33,8 +33,8 @@ test("facts agree with what reached WebGPU and with the page's clock", () =>
         const outside = performance.now() - start;
         const after = gpu.stats();
         const counts = {};
-        for (const name of ["calls", "subBatches", "bytesUp", "bytesDown"])
-          counts[name] = after[name] - before[name];
+        const all = ["calls", "subBatches", "submits", "bytesUp", "bytesDown"];
+        for (const name of all) counts[name] = after[name] - before[name];
         const hasTimestamps = gpu.info.features.includes("timestamp-query");
         return { facts, outside, counts, hasTimestamps };
       },
@@ -42,6 +42,11 @@ test("facts agree with what reached WebGPU and with the page's clock", () =>
     for (const [name, count] of Object.entries(counts))
       assert.equal(facts[name], count, name);
     assert.equal(facts.engine, "gpu");
+    assert.deepEqual(
+      [facts.items, facts.failed],
+      [(2 * (16 << 12)) / 16 + 1, 0],
+    );
+    assert.ok(facts.memoryBytes > 0 && Number.isInteger(facts.id));
     assert.ok(facts.wallMs > 0 && facts.wallMs <= outside + 1);
     for (const name of ["waitMs", "encodeMs", "transferMs", "readMs"])
       assert.ok(facts[name] >= 0 && facts[name] <= outside + 1, name);
@@ -161,6 +166,7 @@ test("profile: what a run takes", () =>
       gpu.profile(() => Promise.all([heavy(), small()]), { iterations: 4 }),
     );
     assert.deepEqual([told.iterations, told.batches, told.calls], [4, 1, 2]);
-    assert.ok(told.gpuMs > 0 && told.gpuMs <= told.runMs.mean + 1);
+    assert.ok(told.gpuMs.min > 0 && told.gpuMs.max <= told.runMs.max + 1);
+    assert.equal(told.items, (16 << 12) / 16 + 1);
     assert.ok(told.kernelEfficiency > 0 && told.kernelEfficiency <= 1);
   }));

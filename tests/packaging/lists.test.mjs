@@ -24,7 +24,7 @@ const PAPERS = [
 ];
 /** The scripts that pages import, and what two of them share. */
 const SCRIPTS = [
-  ...["index", "animation", "embeddings", "react", "search"],
+  ...["index", "animation", "embeddings", "kernels", "react", "search"],
   "shared",
 ];
 const WASM = [

@@ -5,16 +5,32 @@ export type BatchListener = (facts: BatchFacts) => void;
 
 /** A batch that came back: times in milliseconds, sizes in bytes; null is unknown. */
 export interface BatchFacts {
+  /** The batch's number. Numbers of a session rise, and wrap after 2³² batches. */
+  id: number;
   /** Calls that were sent. */
   calls: number;
+  /**
+   * Items of these calls, as `maxBatchSize` counts: floats, quaternions, states, rows of
+   * queries, tokens of texts; a tensor's call is one.
+   */
+  items: number;
+  /** Calls that rejected, those included that were refused before the batch was sent. */
+  failed: number;
   /** Chunks that the batch was sent in; a small batch is one. */
   subBatches: number;
+  /** Submissions with work in them; 0 where the CPU computed all calls. */
+  submits: number;
   /** Where the calls ran. */
   engine: "gpu" | "cpu";
   /** Bytes that were sent to the device. */
   bytesUp: number;
   /** Bytes that were read back. */
   bytesDown: number;
+  /**
+   * Bytes of device buffers that the session held when the last chunk was encoded, those of
+   * its tensors included.
+   */
+  memoryBytes: number;
   /** When the sending of the batch began, on the clock of `performance.now()`. */
   startTime: number;
   /** How long the oldest call waited until `startTime`. */
@@ -38,6 +54,8 @@ export interface BatchFacts {
   wallMs: number;
   /** Smallest step of the GPU's timestamps seen so far; browsers make them coarse. */
   resolutionMs: number | null;
+  /** `items`, over `wallMs`. */
+  itemsPerSecond: number | null;
   /** Bytes both ways, over `wallMs`. */
   bytesPerSecond: number | null;
   /** `gpuMs / (gpuMs + transferMs + readMs)`. */

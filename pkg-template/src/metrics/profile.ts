@@ -1,4 +1,4 @@
-// Runs a function several times and adds up what its batches were.
+// Runs a function several times and says how the times of its batches are spread.
 //
 // Everything is measured by the core; this only sorts and divides.
 
@@ -12,27 +12,46 @@ export interface ProfileOptions {
   iterations?: number;
 }
 
-/** What one run takes: means of all runs, in milliseconds and bytes; null is unknown. */
+/** How a number differs from run to run. */
+export interface Spread {
+  mean: number;
+  min: number;
+  max: number;
+  /** The standard deviation: the root of Σ (xᵢ − mean)² / (runs − 1), and 0 of one run. */
+  sd: number;
+  /** The median and the 95th percentile: the smallest that so many are not above. */
+  p50: number;
+  p95: number;
+}
+
+/** What one run takes, in milliseconds and bytes; null is unknown. */
 export interface Profile {
   /** Runs that counted. */
   iterations: number;
   /** From the call of the function until its promise resolved. */
-  runMs: { mean: number; p50: number; p95: number };
-  /** Batches that came back meanwhile, and what was in them. */
+  runMs: Spread;
+  /** Means of a run: the batches that came back meanwhile, and what was in them. */
   batches: number;
   calls: number;
+  items: number;
   subBatches: number;
   bytesUp: number;
   bytesDown: number;
   /** The time of {@link BatchFacts}, added up over the batches of a run. */
-  encodeMs: number;
-  transferMs: number;
+  encodeMs: Spread;
+  transferMs: Spread;
   /** Null unless it is known of every batch. */
-  gpuMs: number | null;
-  readMs: number;
-  /** `gpuMs / (gpuMs + transferMs + readMs)`. */
+  gpuMs: Spread | null;
+  readMs: Spread;
+  /** `items`, over the mean of `runMs`. */
+  itemsPerSecond: number | null;
+  /** `bytesUp`, over the mean of `transferMs`. */
+  upBytesPerSecond: number | null;
+  /** `bytesDown`, over the mean of `readMs`, which is more than the copying. */
+  downBytesPerSecond: number | null;
+  /** `gpuMs / (gpuMs + transferMs + readMs)`, of the means. */
   kernelEfficiency: number | null;
-  /** `gpuMs / runMs.mean`. */
+  /** `gpuMs / runMs`, of the means. */
   utilization: number | null;
 }
 
@@ -40,6 +59,13 @@ export interface Profile {
 export interface Profiled {
   flush(): void;
   listen(listener: BatchListener): () => void;
+}
+
+/** A run that counts. */
+interface Run {
+  readonly ms: number;
+  /** The batches that came back meanwhile. */
+  readonly facts: readonly BatchFacts[];
 }
 
 const ABOUT = "profile";
@@ -52,59 +78,97 @@ export async function profile(
   options: ProfileOptions = {},
 ): Promise<Profile> {
   const iterations = check(run, options);
+  const runs: Run[] = [];
   let facts: BatchFacts[] = [];
-  const times: number[] = [];
   const stop = session.listen((batch) => facts.push(batch));
   try {
     for (let k = 0; k <= iterations; k += 1) {
+      facts = [];
       const start = performance.now();
       const result = run();
       session.flush();
       await result;
-      if (k === 0) facts = [];
-      else times.push(performance.now() - start);
+      if (k > 0) runs.push({ ms: performance.now() - start, facts });
     }
   } finally {
     stop();
   }
-  return summary(times, facts);
+  return summary(runs);
 }
 
-function summary(times: number[], facts: BatchFacts[]): Profile {
-  const { length } = times;
-  const sorted = times.sort((a, b) => a - b);
-  const at = (share: number) => sorted[Math.floor((length - 1) * share)];
-  const sum = (values: number[]) => values.reduce((a, b) => a + b, 0) / length;
-  const mean = (name: NumberName) => sum(facts.map((batch) => batch[name]));
-  const known = facts.map(({ gpuMs }) => gpuMs);
-  const isKnown = known.length > 0 && !known.includes(null);
-  const gpuMs = isKnown ? sum(known as number[]) : null;
-  const [transferMs, readMs] = [mean("transferMs"), mean("readMs")];
-  const runMs = { mean: sum(times), p50: at(0.5), p95: at(0.95) };
+function summary(runs: readonly Run[]): Profile {
+  const sums = (name: NumberName): number[] =>
+    runs.map(({ facts }) => sum(facts.map((batch) => batch[name] ?? 0)));
+  const of = (name: NumberName): number => mean(sums(name));
+  const all = runs.flatMap(({ facts }) => facts);
+  const isKnown = all.length > 0 && all.every(({ gpuMs }) => gpuMs !== null);
+  const gpuMs = isKnown ? spread(sums("gpuMs")) : null;
+  const runMs = spread(runs.map(({ ms }) => ms));
+  const [transferMs, readMs] = [
+    spread(sums("transferMs")),
+    spread(sums("readMs")),
+  ];
+  const [bytesUp, bytesDown] = [of("bytesUp"), of("bytesDown")];
+  const moved = transferMs.mean + readMs.mean;
   return {
-    iterations: length,
+    iterations: runs.length,
     runMs,
-    batches: facts.length / length,
-    calls: mean("calls"),
-    subBatches: mean("subBatches"),
-    bytesUp: mean("bytesUp"),
-    bytesDown: mean("bytesDown"),
-    encodeMs: mean("encodeMs"),
+    batches: all.length / runs.length,
+    calls: of("calls"),
+    items: of("items"),
+    subBatches: of("subBatches"),
+    bytesUp,
+    bytesDown,
+    encodeMs: spread(sums("encodeMs")),
     transferMs,
     gpuMs,
     readMs,
-    kernelEfficiency: gpuMs && gpuMs / (gpuMs + transferMs + readMs),
-    utilization: gpuMs && gpuMs / runMs.mean,
+    itemsPerSecond: perSecond(of("items"), runMs.mean),
+    upBytesPerSecond: perSecond(bytesUp, transferMs.mean),
+    downBytesPerSecond: perSecond(bytesDown, readMs.mean),
+    kernelEfficiency: gpuMs && gpuMs.mean / (gpuMs.mean + moved),
+    utilization: gpuMs && gpuMs.mean / runMs.mean,
   };
+}
+
+/** How these numbers are spread; there is at least one. */
+function spread(values: readonly number[]): Spread {
+  const { length } = values;
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.ceil(length * share) - 1];
+  const middle = mean(values);
+  const squares = sum(values.map((x) => (x - middle) ** 2));
+  return {
+    mean: middle,
+    min: sorted[0],
+    max: sorted[length - 1],
+    sd: Math.sqrt(squares / Math.max(1, length - 1)),
+    p50: at(0.5),
+    p95: at(0.95),
+  };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((a, b) => a + b, 0);
+}
+
+function mean(values: readonly number[]): number {
+  return sum(values) / values.length;
+}
+
+function perSecond(count: number, ms: number): number | null {
+  return ms > 0 ? (count / ms) * 1000 : null;
 }
 
 type NumberName =
   | "calls"
+  | "items"
   | "subBatches"
   | "bytesUp"
   | "bytesDown"
   | "encodeMs"
   | "transferMs"
+  | "gpuMs"
   | "readMs";
 
 function check(run: unknown, options: ProfileOptions): number {

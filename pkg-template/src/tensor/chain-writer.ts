@@ -12,8 +12,9 @@ import { aligned } from "../memory/arrays.js";
 import { ChainEncoder, type Targets } from "./chain-encoder.js";
 import type { ChainOperands } from "./chain-operands.js";
 import { ChainStructures } from "./chain-structures.js";
+import type { Node } from "./node.js";
 import type { ResidentTensors } from "./resident-tensors.js";
-import { disposedError, NOWHERE } from "./storage.js";
+import { disposedError, NOWHERE, type TensorStorage } from "./storage.js";
 
 /** Writes the chains of one session. */
 export class ChainWriter {
@@ -83,14 +84,23 @@ export class ChainWriter {
       }
       if (!storage.isResident) continue;
       if (storage.number === NOWHERE) {
-        // Targets come behind all operands.
-        const before = i < encoder.operands ? 0 : encoder.operands;
-        this.residents.makeResident(node, encoder.inputNodes.slice(0, before));
+        this.residents.makeResident(node, this.conflicting(storage, operands));
       }
       operands.pinStorage(storage);
       resident += 1;
     }
     return resident;
+  }
+
+  // The nodes that an input is to share no buffer with: what is stored beside what it reads
+  // takes a copy.
+  private conflicting(
+    { isTarget }: TensorStorage,
+    { targets }: ChainOperands,
+  ): readonly (Node | undefined)[] {
+    const { inputNodes, inputs } = this.encoder;
+    if (targets === undefined) return [];
+    return isTarget ? inputNodes.slice(0, inputs) : targets.nodes;
   }
 
   private writeInputs(

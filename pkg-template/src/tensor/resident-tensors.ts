@@ -81,14 +81,14 @@ export class ResidentTensors {
   }
 
   /**
-   * Uploads a tensor's data, unless the device has it. A tensor that is computed of others
-   * shares no buffer with these, which would take a copy. Throws where there is no room.
+   * Uploads a tensor's data, unless the device has it. The tensor shares no buffer with
+   * `others`. Throws where there is no room.
    */
-  makeResident(node: Node, operands?: readonly (Node | undefined)[]): void {
+  makeResident(node: Node, others?: readonly (Node | undefined)[]): void {
     const storage = node.storage!;
     if (storage.number !== NOWHERE) return;
     if (this.core === undefined) this.early.add(storage);
-    else this.hold(storage, operands);
+    else this.hold(storage, others);
     this.collected.register(node, storage, storage);
   }
 
@@ -174,14 +174,14 @@ export class ResidentTensors {
 
   private hold(
     storage: TensorStorage,
-    operands: readonly (Node | undefined)[] | undefined = undefined,
+    others: readonly (Node | undefined)[] | undefined = undefined,
   ): void {
     if (storage.home === AUTO) {
       storage.home = this.suitsF16(storage) ? PACKED.f16 : RESIDENT;
     }
     const shares = storage.home === RESIDENT && storage.place === undefined;
     const words = shares ? storage.words : undefined;
-    const apart = operands && numbersOf(operands);
+    const apart = others && numbersOf(others);
     storage.number = this.ask(() =>
       checked(this.core!, this.core!.hold(words, apart)),
     );

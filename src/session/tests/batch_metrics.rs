@@ -40,6 +40,8 @@ fn facts_are_those_of_the_batch_and_told_once() {
     let facts = session.take_facts().expect("somebody listens");
     assert_eq!(session.take_facts(), None);
     assert_eq!((facts.calls, facts.engine), (6, Engine::Cpu));
+    assert_eq!((facts.items, facts.failed), (6 * 500, 0));
+    assert_eq!(facts.items_per_second(), Some(3000.0 / 2.0 * 1e3));
     assert_eq!(
         (facts.first, Some(facts.last)),
         (Ticket(facts.last.0 - 5), last)
@@ -84,23 +86,29 @@ fn a_failed_batch_has_facts_and_a_lost_one_when_it_is_back() {
     session.devices.primary_mut().fault = Some(Error::OutOfMemory("full".into()));
     ask(&mut session, 0.0, 3, None).unwrap();
     send(&mut session);
-    assert_eq!(session.take_facts().expect("it is back").calls, 1);
+    let failed = session.take_facts().expect("it is back");
+    assert_eq!((failed.calls, failed.failed), (1, 1));
     session.devices.primary_mut().fault = Some(Error::DeviceLost("gone".into()));
     ask(&mut session, 0.0, 3, None).unwrap();
     send(&mut session);
     assert_eq!(session.take_facts(), None);
     session.replace_device(Frail::new(1 << 20), NOW);
     send(&mut session);
-    assert_eq!(session.take_facts().expect("it is back").calls, 1);
+    let back = session.take_facts().expect("it is back");
+    assert_eq!((back.calls, back.failed), (1, 0));
+    assert_ne!(back.id, failed.id);
 }
 
 /// When a chunk's kernels began and ended.
 type Stamps = Option<[u64; 2]>;
 
 const BATCH: Outline = Outline {
+    id: BatchId(7),
     first: Ticket(1),
     last: Ticket(2),
     calls: 2,
+    items: 600,
+    failed: 0,
     chunks: 1,
     engine: Engine::Gpu,
 };

@@ -171,6 +171,41 @@ fn calls_find_what_was_written_before_them_however_their_batch_is_cut() {
 }
 
 #[test]
+fn writes_on_their_way_hold_no_operands() {
+    let limits = BatchConfig {
+        max_in_flight: 20,
+        ..config()
+    };
+    let mut session = Session::new(Frail::new(1 << 20), limits).expect("valid settings");
+    let pose = pose(&mut session);
+    let mut on_the_way = Vec::new();
+    let mut most = 0;
+    for k in 0..10 {
+        written(&mut session, pose, k as f32);
+        on_the_way.push(launch(&mut session));
+        most = most.max(session.host_bytes());
+    }
+    assert_eq!(told(&mut session).len(), 10, "acknowledged");
+    // One arena for the batch that is being written, one for the next, and what tensors take.
+    let arena = u64::from(Arena::GROWTH) * u64::from(WORD);
+    assert!(most < 3 * arena, "{most} bytes");
+    // A batch that is read from keeps its operands, with which it may go again.
+    let behind = asked(&mut session, pose, None);
+    on_the_way.push(launch(&mut session));
+    session.lose(session.generation());
+    session.replace_device(Frail::new(1 << 20), NOW);
+    fill(&mut session, pose);
+    session.give_up_unreadable();
+    assert_eq!(session.in_flight(), 0, "those that were answered are over");
+    assert!(session.launch(NOW).is_none(), "the reader's tensor is lost");
+    assert!(
+        told(&mut session)
+            .iter()
+            .any(|(ticket, _)| *ticket == behind)
+    );
+}
+
+#[test]
 fn a_loss_between_chunks_sends_again_what_wrote_nothing() {
     for landed in 0..4 {
         let in_chunks = || Frail::in_chunks(1 << 20, 256);
