@@ -36,9 +36,9 @@ impl Index {
     /// an element is off by at most (dim / 64 + 16) · 2⁻²⁴ of its magnitude more. Magnitudes below
     /// 2⁻¹¹⁹ may count as 0 as int8.
     ///
-    /// After a lost device the vectors come back of tensors that are still held, were made of the host's data by
-    /// [`Gpu::tensor`](super::gpu::Gpu::tensor) in 32-bit floats, and were not written since. All
-    /// others are [lost](Index::lost) until [`Index::download`].
+    /// After a lost device the vectors come back of tensors that are still held with their
+    /// [source](Tensor::without_source), in 32-bit floats, and were not written since. All others
+    /// are [lost](Index::lost), unless they were [downloaded](Index::download) before.
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice, Filter, IndexConfig};
