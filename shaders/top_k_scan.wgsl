@@ -84,7 +84,8 @@ fn main(
     for (var block = first; block < end; block++) {
         let at = block * size;
         compare(entry, at, lane);
-        let id = page[at + HEADER / 2u + lane / 4u][lane % 4u];
+        // The page holds the id + 1, so that 0 stands for nobody.
+        let id = page[at + HEADER / 2u + lane / 4u][lane % 4u] - 1u;
         for (var query = 0u; query < queries; query++) {
             if id != NOBODY && is_allowed(entry, query, id) {
                 offer(query, vec2<u32>(key_of(scores[query * WORKGROUP + lane]), id), kept);

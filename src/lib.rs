@@ -57,10 +57,11 @@ pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{
-    Attention, Axes, Batch, Blocking, Call, Clip, Config, DeviceEvent, Embedder, EmbedderOptions,
-    EmbedderStats, Embedding, Embeddings, EngineChoice, Filter, Gpu, Gpus, Hit, Index, Layer,
-    LongTexts, ModelFiles, Outcome, Parameter, Part, Profile, Results, RunAll, RunOutcome, Search,
-    Spread, Storage, Tensor, TensorBuffer, TensorData, Value, Warmup, Watch, adapters,
+    Attention, Axes, Batch, Blocking, Call, Clip, Config, DeviceEvent, Download, Embedder,
+    EmbedderOptions, EmbedderStats, Embedding, Embeddings, EngineChoice, Filter, Gpu, Gpus, Hit,
+    Index, Layer, LongTexts, ModelFiles, Outcome, Parameter, Part, Profile, Results, RunAll,
+    RunOutcome, Search, Spread, Storage, Tensor, TensorBuffer, TensorData, Value, Warmup, Watch,
+    adapters,
 };
 pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};
@@ -75,6 +76,8 @@ mod documents {
     struct Embeddings;
     #[doc = include_str!("../docs/native.md")]
     struct Native;
+    #[doc = include_str!("../docs/search.md")]
+    struct Search;
     #[doc = include_str!("../docs/tensors.md")]
     struct Tensors;
 }

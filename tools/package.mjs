@@ -56,12 +56,13 @@ const STRIPPED = ["debug", "producers", "target-features"].map(
  * Bytes, gzip, of scripts and the WebAssembly that a page loads with the first entry: 236,000
  * for calls and tensors, 2,000 for choosing between frames and tasks, 8,000 for priorities,
  * 2,800 for tuning to the load, 5,000 for what simulations compute with, 3,900 for tensors in
- * buffers of the page, and 21,300 for results that stay on the device.
+ * buffers of the page, 21,300 for results that stay on the device, and 4,000 for vectors that
+ * go from tensors into indexes.
  */
-const BUDGET = 279_000;
+const BUDGET = 283_000;
 
 /** The limit with the entry of embeddings: what a page loads before the first embedding. */
-const EMBEDDINGS_BUDGET = 337_000;
+const EMBEDDINGS_BUDGET = 341_000;
 
 const PAPERS = {
   "pkg-template/README.md": "README.md",

@@ -223,6 +223,16 @@ pub trait Device {
     /// [`Error::TooLarge`] where no buffer holds them, [`Error::OutOfMemory`].
     fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error>;
 
+    /// Makes room for a tensor of so many words, all of them 0. A device whose memory is always 0
+    /// where a tensor begins to be has nothing to add to [`Device::allocate`].
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Device::allocate`].
+    fn clear(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
+        self.allocate(tensor, words)
+    }
+
     /// Bytes that a tensor takes of the device's memory; 0 for a tensor that is not on the
     /// device, or lies in a buffer of the program's.
     fn tensor_bytes(&self, tensor: u32) -> u64;
@@ -328,6 +338,10 @@ impl Device for AnyDevice {
 
     fn allocate(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
         self.device_mut().allocate(tensor, words)
+    }
+
+    fn clear(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
+        self.device_mut().clear(tensor, words)
     }
 
     fn tensor_bytes(&self, tensor: u32) -> u64 {

@@ -158,6 +158,10 @@ pub enum Error {
     #[error("a tensor of the call is lost: {0}")]
     TensorLost(String),
 
+    /// Vectors of an index are on the device alone; the sentence says how they come to the host.
+    #[error("{0}")]
+    OnDevice(String),
+
     /// There is no memory left, the device's or for operands, or the session's memory
     /// budget ([`BatchConfig::memory_budget`](crate::BatchConfig::memory_budget)) has no
     /// room; the sentence says which.
@@ -187,7 +191,7 @@ impl Error {
     pub const fn code(&self) -> Code {
         match self {
             Error::InvalidInput(_) => Code::InvalidInput,
-            Error::Unsupported(_) => Code::Unsupported,
+            Error::Unsupported(_) | Error::OnDevice(_) => Code::Unsupported,
             Error::NoAdapter(_) => Code::NoAdapter,
             Error::TooLarge { .. } | Error::TooManyGroups { .. } | Error::TooMany => {
                 Code::LimitExceeded

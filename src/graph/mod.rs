@@ -1,11 +1,12 @@
-//! WHAT was asked: chains of tensors, samplings of clips, searches of indexes and the variants of
-//! ops, as plain data.
+//! WHAT was asked: chains of tensors, samplings of clips, searches of indexes, insertions and the
+//! variants of ops, as plain data.
 //!
 //! Structures have no values, so that all calls of one structure share it. How, when and where
 //! calls are computed is not known here.
 
 pub mod chain;
 mod expr;
+pub mod insertion;
 mod op;
 pub mod sampling;
 pub mod searching;

@@ -1,9 +1,9 @@
 //! The structure of a search: what a call of a search reads and gives, without its values.
 //!
-//! An *index* is vectors in *pages*, tensors of equal size but for the last one; `ops::search`
-//! says how the vectors lie there. A call's rows are its queries. How many vectors an index
-//! holds is in the pages and not in the structure, so that calls of one index share
-//! dispatches.
+//! An *index* is vectors in *pages*, which are tensors; `ops::search` says how the vectors lie
+//! there. The host fills the *host pages*, and insertions write the *device pages*. A call's rows
+//! are its queries. How many vectors an index holds is in the pages and not in the structure, so
+//! that calls of one index share dispatches.
 
 use crate::tensor::Packing;
 
@@ -11,10 +11,11 @@ use crate::tensor::Packing;
 /// quads, and so on.
 pub const BLOCK: u32 = 64;
 
-/// Words in front of a block's quads: the scales of all vectors, then the ids.
+/// Words in front of a block's quads: the scales of all vectors, then for each vector its id + 1,
+/// and 0 in a place without a vector.
 pub const BLOCK_HEADER: u32 = 2 * BLOCK;
 
-/// The id in a place without a vector, and in a result behind the last that was found.
+/// The id in a result behind the last that was found; no vector has it.
 pub const NOBODY: u32 = u32::MAX;
 
 /// The most results of a query.
@@ -48,12 +49,24 @@ pub struct Searching {
     pub quads: u32,
     /// Results of a query.
     pub count: u32,
-    /// Blocks of the index.
+    /// Blocks of the host pages.
     pub blocks: u32,
-    /// Blocks of each page but the last.
+    /// The most blocks of a page. Each host page but the last has so many.
     pub page: u32,
+    /// Blocks of the device pages, as far as they are searched.
+    pub device: DeviceBlocks,
     /// The ids that the search may find.
     pub mask: Mask,
+}
+
+/// Blocks of an index's device pages. A device page never grows: each one has twice the blocks of
+/// the page before, up to the most of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DeviceBlocks {
+    /// Blocks in all pages together.
+    pub count: u32,
+    /// Blocks of the first page; 0 where there is no page.
+    pub first: u32,
 }
 
 /// How a call says which ids a search may find; without words it may find all.
@@ -92,6 +105,11 @@ pub const fn elements(packing: Option<Packing>) -> u32 {
     }
 }
 
+/// Words of a block whose vectors have so many quads.
+pub const fn block_words(quads: u32) -> u32 {
+    BLOCK_HEADER + 4 * BLOCK * quads
+}
+
 impl Scan {
     /// Queries that are compared with a vector at a time.
     pub const fn queries(&self) -> u32 {
@@ -104,41 +122,66 @@ impl Scan {
     }
 }
 
+impl DeviceBlocks {
+    /// Blocks that a page has room for, of which no page has more than `most`.
+    pub const fn capacity(first: u32, page: u32, most: u32) -> u32 {
+        match most.checked_shr(page) {
+            Some(least) if first <= least => first << page,
+            _ => most,
+        }
+    }
+}
+
 impl Searching {
     /// Words of a query.
     pub const fn query(&self) -> u32 {
         self.quads * elements(self.scan.packing)
     }
 
-    /// Words of a block.
-    pub const fn block_words(&self) -> u32 {
-        BLOCK_HEADER + 4 * BLOCK * self.quads
+    /// Index pages, which a call names as resident tensors: host pages, then device pages.
+    pub fn pages(&self) -> u32 {
+        let pages = self.blocks_of_pages().count();
+        u32::try_from(pages).expect("pages have blocks")
     }
 
-    /// Index pages, which a call names as resident tensors.
-    pub const fn pages(&self) -> u32 {
-        self.blocks.div_ceil(self.page)
+    /// Blocks of all pages.
+    pub const fn all_blocks(&self) -> u32 {
+        self.blocks + self.device.count
     }
 
     /// Blocks of a band, which one workgroup scans. A query takes about a thousand workgroups at
     /// most, and fewer the more results each workgroup keeps. The choice changes no result.
     pub fn band(&self) -> u32 {
         let most = (65_536 / self.count).clamp(64, 1024);
-        self.blocks.div_ceil(most).max(4)
+        self.all_blocks().div_ceil(most).max(4)
     }
 
-    /// Blocks of a page.
-    pub fn blocks_of(&self, page: u32) -> u32 {
-        self.page.min(self.blocks - page * self.page)
+    /// Blocks of each page, host pages first.
+    pub fn blocks_of_pages(&self) -> impl Iterator<Item = u32> {
+        let Searching {
+            blocks,
+            page,
+            device,
+            ..
+        } = *self;
+        let host = (0..blocks.div_ceil(page)).map(move |at| page.min(blocks - at * page));
+        let mut rest = device.count;
+        let own = (0..).map_while(move |at| {
+            let blocks = DeviceBlocks::capacity(device.first.max(1), at, page).min(rest);
+            rest -= blocks;
+            (blocks > 0).then_some(blocks)
+        });
+        host.chain(own)
     }
 
-    /// Bands of a page; the last may have fewer blocks.
-    pub fn bands_of(&self, page: u32) -> u32 {
-        self.blocks_of(page).div_ceil(self.band())
+    /// Bands of a page of so many blocks; the last may have fewer blocks.
+    pub fn bands_of(&self, blocks: u32) -> u32 {
+        blocks.div_ceil(self.band())
     }
 
     /// Bands of all pages.
     pub fn bands(&self) -> u32 {
-        (0..self.pages()).map(|page| self.bands_of(page)).sum()
+        let pages = self.blocks_of_pages();
+        pages.map(|blocks| self.bands_of(blocks)).sum()
     }
 }

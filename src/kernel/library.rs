@@ -14,7 +14,7 @@ pub const PARAMS: u32 = RESULT + 2;
 /// Threads of a workgroup, as the WGSL constant of the same name.
 pub const WORKGROUP: u32 = 64;
 
-/// Threads that scan a band of an index together, or merge the results of a query.
+/// Threads that scan a band of an index together, merge the results of a query, or pack a vector.
 pub const LANES: u32 = WORKGROUP;
 
 /// The functions by which a thread finds its call; in front of every kernel.

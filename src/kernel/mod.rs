@@ -29,7 +29,7 @@ pub use library::{LANES, PARAMS, SEGMENTS, WORKGROUP};
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
 /// What the devices need of `graph` to run kernels, which they may not import.
-pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn, sampling, searching};
+pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn, insertion, sampling, searching};
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ impl Kernel {
     /// How many neighboring threads must be in one workgroup.
     pub fn cooperating_threads(&self) -> u32 {
         match self {
-            Kernel::Named(Named::TopKScan(_) | Named::TopKMerge) => LANES,
+            Kernel::Named(Named::TopKScan(_) | Named::TopKMerge | Named::PackVectors) => LANES,
             Kernel::Named(_) => 1,
             Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.cooperating_threads(),
         }

@@ -33,6 +33,7 @@ pub(super) fn source(kernel: &Named) -> String {
             (shader!("top_k_list"), scan.as_str())
         }
         Named::TopKMerge => (shader!("top_k_list"), shader!("top_k_merge")),
+        Named::PackVectors => ("", shader!("pack_vectors")),
     };
     [SEGMENTS_LIBRARY, library, body].join("\n")
 }

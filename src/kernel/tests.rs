@@ -155,10 +155,26 @@ fn tables_are_the_same_in_both_languages_and_what_they_say() {
 }
 
 #[test]
-fn what_loops_count_to_is_what_callers_may_ask_for() {
+fn limits_and_layouts_are_the_same_in_both_languages() {
     for (kernel, name, most) in [
         (Kernel::Named(Named::Clip), "LAYERS", sampling::MOST_LAYERS),
         (Kernel::Named(Named::Lerp), "MOST_ELEMENTS", MAX_ELEMENTS),
+        (Kernel::Named(Named::PackVectors), "BLOCK", searching::BLOCK),
+        (
+            Kernel::Named(Named::PackVectors),
+            "HEADER",
+            searching::BLOCK_HEADER,
+        ),
+        (
+            Kernel::Named(Named::PackVectors),
+            "MAX_FLOAT",
+            insertion::MAX_FLOAT.to_bits(),
+        ),
+        (
+            Kernel::Named(Named::PackVectors),
+            "MAX_F16",
+            insertion::MAX_F16.to_bits(),
+        ),
     ] {
         let module = module(&kernel);
         let mut constants = module.constants.iter();

@@ -5,19 +5,21 @@
 
 use std::borrow::Cow;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use super::call::Call;
 use super::gpu::Gpu;
-use super::indexes::Held;
+use super::indexes::{Held, Use};
+use super::page_writes::Asked;
 use super::platform::{Mutex, MutexGuard, block_on};
 use super::request::{Chained, Request, Structure};
 use super::shared::Shared;
 use super::state_lock::{Guard, free};
 use crate::error::Error;
 use crate::graph::searching::{Mask, NOBODY};
-use crate::ops::search::{IndexConfig, Metric, Vectors, check_count};
+use crate::ops::search::{IndexConfig, Metric, PageRows, Vectors, check_count};
 
 /// Vectors on the device that queries are compared with, all of them. It lies
 /// there until the last clone is dropped, and the last search that is waited for.
@@ -25,7 +27,7 @@ use crate::ops::search::{IndexConfig, Metric, Vectors, check_count};
 #[derive(Clone, Debug)]
 pub struct Index {
     pub(super) entry: Arc<Entry>,
-    gpu: Gpu,
+    pub(super) gpu: Gpu,
 }
 
 /// An index of a session.
@@ -113,9 +115,36 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidInput`] for an id of no vector; then none is removed.
+    /// [`Error::InvalidInput`] for an id of no vector; then none is removed. For vectors of
+    /// [`Index::add_tensor`] also [`Error::QueueFull`] and [`Error::Disposed`].
     pub fn remove(&self, ids: &[u32]) -> Result<(), Error> {
-        self.entry.lock().vectors.remove(ids)
+        let mut held = self.entry.lock();
+        let device = held.vectors.device();
+        if !ids.iter().any(|id| device.has(*id)) {
+            return held.vectors.remove(ids);
+        }
+        drop(held);
+        let (mut state, mut held) = self.entry.ready(Use::Removal)?;
+        held.vectors.check_ids(ids)?;
+        let calls = held.vectors.device().removals(ids.iter().copied());
+        let is_there = |call: &PageRows| held.device_pages[call.page].is_there;
+        let calls: Vec<PageRows> = calls.into_iter().filter(is_there).collect();
+        let shared = &self.entry.shared;
+        let asked = Asked {
+            terms: self.gpu.terms(),
+            now: shared.clock.now(),
+        };
+        held.write(&mut state, &calls, None, asked)?;
+        shared
+            .arrivals
+            .fetch_add(calls.len() as u64, Ordering::Relaxed);
+        held.vectors.remove(ids)?;
+        for id in ids {
+            held.lost.remove(id);
+        }
+        drop(held);
+        shared.wake_worker(state);
+        Ok(())
     }
 
     /// The `count` vectors that are most like each query, best first and of equals
@@ -165,8 +194,18 @@ impl Index {
     /// f16, bf16, int8), floats of a vector, how many there are, the next id; the ids,
     /// rising; then for each vector the scale of int8 as a float, and its elements as
     /// they are packed, filled up with zeros to 16 bytes.
-    pub fn save(&self) -> Vec<u8> {
-        self.entry.lock().vectors.save()
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OnDevice`] while vectors of [`Index::add_tensor`] are on the device alone.
+    pub fn save(&self) -> Result<Vec<u8>, Error> {
+        let held = self.entry.lock();
+        match held.vectors.device().count() {
+            0 => Ok(held.vectors.save()),
+            count => Err(Error::OnDevice(format!(
+                "index.save: {count} vectors are on the device alone; await `download` first"
+            ))),
+        }
     }
 
     fn try_search(
@@ -176,7 +215,8 @@ impl Index {
         filter: Filter<'_>,
     ) -> Result<Call<f32>, Error> {
         let allowed = self.allowed(filter);
-        let (state, held) = self.entry.synchronized()?;
+        let (state, held) = self.entry.ready(Use::Search)?;
+        held.check_whole("search")?;
         check_count(count, held.vectors.count())?;
         let queries = held.vectors.config().queries(queries)?;
         let mask = held.mask(allowed);
@@ -186,7 +226,7 @@ impl Index {
         };
         let words = |count: usize| u32::try_from(count).unwrap_or(NOBODY);
         let searching = held.vectors.searching(words(count), form);
-        let tensors = held.pages[..searching.pages() as usize].to_vec();
+        let tensors = held.searched(searching.pages());
         drop((held, state));
         let request = Request {
             structure: Structure::Searching(searching),
@@ -226,14 +266,17 @@ impl Index {
 
 impl Entry {
     pub(super) fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.note_failures();
+        held
     }
 
     /// The session, if it is not closed, and the index, both locked.
     fn open(&self) -> Result<(Guard<'_>, MutexGuard<'_, Held>), Error> {
         loop {
             let state = self.shared.open()?;
-            if let Some(held) = free(self.held.try_lock()) {
+            if let Some(mut held) = free(self.held.try_lock()) {
+                held.note_failures();
                 return Ok((state, held));
             }
             drop(state);
@@ -244,18 +287,25 @@ impl Entry {
         }
     }
 
-    /// The session and the index, both locked, once the device has all changes of the index.
-    fn synchronized(self: &Arc<Self>) -> Result<(Guard<'_>, MutexGuard<'_, Held>), Error> {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The session and the index, both locked, once the index is ready to be used so.
+    pub(super) fn ready(
+        self: &Arc<Self>,
+        of: Use,
+    ) -> Result<(Guard<'_>, MutexGuard<'_, Held>), Error> {
         loop {
             let (state, held) = self.open()?;
-            if held.is_synchronized(&state.driver.session) {
+            if held.is_ready(&state.driver.session, of) {
                 return Ok((state, held));
             }
             drop((state, held));
             let entry = Arc::clone(self);
-            self.shared.on_gpu_driver_thread(move |_| {
+            self.shared.on_gpu_driver_thread(move |shared| {
                 let (mut state, mut held) = entry.open()?;
-                held.synchronize(&mut state.driver.session)
+                held.prepare(&mut state, of, shared.clock.now())
             })?;
         }
     }
@@ -267,7 +317,8 @@ impl Drop for Entry {
         let mut state = self.shared.lock();
         state.indexes.0.retain(|other| !Arc::ptr_eq(other, held));
         drop(state);
-        let pages = std::mem::take(&mut self.lock().pages); // The list of indexes does not have it any more.
+        // The list of indexes does not have this one any more.
+        let pages = self.lock().searched(u32::MAX);
         let mut state = self.shared.lock();
         for page in pages {
             state.driver.session.release(page);
@@ -319,7 +370,7 @@ impl Gpu {
     /// # use framebatch::{Blocking, Config, EngineChoice, IndexConfig};
     /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
     /// let index = gpu.index(&[1.0, 0.0], IndexConfig::new(2))?;
-    /// assert_eq!(gpu.load_index(&index.save())?.len(), 1);
+    /// assert_eq!(gpu.load_index(&index.save()?)?.len(), 1);
     /// # Ok::<(), framebatch::Error>(())
     /// ```
     ///
@@ -333,8 +384,7 @@ impl Gpu {
 
     fn make_index(&self, vectors: Vectors) -> Result<Index, Error> {
         let shared = self.shared();
-        let pages = Vec::new();
-        let held = Arc::new(Mutex::new(Held { vectors, pages }));
+        let held = Arc::new(Mutex::new(Held::new(vectors)));
         shared.open()?.indexes.0.push(Arc::clone(&held));
         let shared = Arc::clone(shared);
         Ok(Index {

@@ -5,6 +5,7 @@
 use futures_channel::oneshot::Sender;
 
 use super::embedder::Burden;
+use super::page_writes::PageWrite;
 use super::result_buffer::{Spare, Words};
 use crate::error::Error;
 use crate::ops::State;
@@ -24,6 +25,8 @@ pub(super) enum Recipient {
     Computing(Box<(Recipient, Vec<u32>)>),
     /// Somebody who lent memory for the result; `None` once the result lies there.
     Lender(Box<(Recipient, Option<Words>)>),
+    /// An index, which notes where a call failed that was to write one of its pages.
+    Page(Box<PageWrite>),
 }
 
 impl From<Sender<Result<Vec<f32>, Error>>> for Recipient {
@@ -44,7 +47,10 @@ impl Recipient {
         match self {
             Recipient::Embedded(_, _, burden) => burden.may_move(),
             Recipient::Lender(lender) => lender.0.may_move(),
-            Recipient::Floats(..) | Recipient::States(_) | Recipient::Computing(_) => false,
+            Recipient::Floats(..)
+            | Recipient::States(_)
+            | Recipient::Computing(_)
+            | Recipient::Page(_) => false,
         }
     }
 
@@ -61,7 +67,10 @@ impl Recipient {
         match self {
             Recipient::Computing(computing) => &computing.1,
             Recipient::Lender(lender) => lender.0.computed(),
-            Recipient::Floats(..) | Recipient::States(_) | Recipient::Embedded(..) => &[],
+            Recipient::Floats(..)
+            | Recipient::States(_)
+            | Recipient::Embedded(..)
+            | Recipient::Page(_) => &[],
         }
     }
 
@@ -84,6 +93,7 @@ impl Recipient {
                 Words::Floats(spare.take(total as usize))
             }
             Recipient::States(_) => Words::States(Vec::new()),
+            Recipient::Page(_) => Words::Floats(Vec::new()),
         }
     }
 
@@ -105,6 +115,11 @@ impl Recipient {
                     Err(_) => drop(burden),
                 }
                 Recipient::Floats(sender, most).send(outcome);
+            }
+            Recipient::Page(write) => {
+                if outcome.is_err() {
+                    write.fail();
+                }
             }
             Recipient::Lender(lender) => lender.0.send(outcome),
             Recipient::Computing(computing) => computing.0.send(outcome),

@@ -63,7 +63,7 @@ fn replace(shared: &Shared, found: Option<AnyDevice>) {
     let mut state = shared.lock();
     let Takeover { unneeded, news } = state.driver.take_device(found, shared.clock.now());
     if let Some(news) = news {
-        let unreadable = state.restore();
+        let unreadable = state.restore(shared.clock.now());
         if news == News::Restored {
             shared.mark_sound();
         }

@@ -9,6 +9,7 @@ use super::embedder::Encoder;
 use super::parameter::{Checked, Parameter, Wanted, invalid};
 use crate::error::Error;
 use crate::graph::chain::Chain;
+use crate::graph::insertion::Insertion;
 use crate::graph::sampling::Sampling;
 use crate::graph::searching::Searching;
 use crate::graph::{Measure, Mode, Timing};
@@ -24,6 +25,7 @@ pub(super) enum Structure {
     Embedding(Arc<Encoder>, u32),
     Sampling(Sampling),
     Searching(Searching),
+    Insertion(Insertion),
 }
 
 /// The most operands of an op: four control points and a t for each item.

@@ -12,7 +12,7 @@ use super::request::Written;
 use super::state::State;
 use super::storage::Contents;
 use super::tensor::Resident;
-use crate::batch::Ticket;
+use crate::batch::{Millis, Ticket};
 use crate::error::Error;
 use crate::session::{Filling, Session};
 
@@ -63,6 +63,13 @@ impl Residents {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// The tensors that are made again of their data, in 32-bit floats.
+    pub(super) fn kept(&self) -> Vec<u32> {
+        let is_kept = |source: &Source| matches!(source, Source::Kept(_) | Source::Once(_));
+        let kept = self.sources.iter().filter(|(_, source)| is_kept(source));
+        kept.map(|(number, _)| *number).collect()
     }
 
     /// Notes that a call is to write a tensor, which no longer has the words of its source. A lost
@@ -133,7 +140,8 @@ impl State {
 
     /// Fills the tensors again after a loss. A tensor that cannot be filled is lost, and its calls
     /// are given up; who waits for these calls.
-    pub(super) fn restore(&mut self) -> Vec<Recipient> {
+    pub(super) fn restore(&mut self, now: Millis) -> Vec<Recipient> {
+        let kept = self.residents.kept();
         let mut sources = std::mem::take(&mut self.residents.sources);
         for (number, source) in &mut sources {
             let gone = match source {
@@ -160,8 +168,9 @@ impl State {
         }
         self.residents.sources = sources;
         self.clips.restore(&mut self.driver.session);
-        self.indexes.restore(&mut self.driver.session);
-        let tickets = self.driver.resume().into_iter();
+        let mut tickets = self.restore_indexes(kept, now);
+        tickets.extend(self.driver.resume());
+        let tickets = tickets.into_iter();
         tickets
             .filter_map(|ticket| self.take_failed(ticket, &lost_with_device()))
             .collect()

@@ -298,7 +298,7 @@ impl Shared {
 }
 
 impl State {
-    fn recipe(&mut self, structure: &Structure) -> Result<RecipeId, Error> {
+    pub(super) fn recipe(&mut self, structure: &Structure) -> Result<RecipeId, Error> {
         if let Some(id) = self.recipes.get(structure) {
             return Ok(id);
         }
@@ -309,6 +309,7 @@ impl State {
             }
             Structure::Sampling(sampling) => self.driver.session.recipe(*sampling),
             Structure::Searching(searching) => self.driver.session.recipe(*searching),
+            Structure::Insertion(insertion) => self.driver.session.recipe(*insertion),
             Structure::Op(op) => self.driver.session.recipe(op.clone()),
         };
         let dropped = self.recipes.add(structure.clone(), id);
@@ -317,7 +318,7 @@ impl State {
     }
 
     /// Copies the operands to the arena, each from the next multiple of 16 bytes on.
-    fn copy(&mut self, request: &Request<'_>) -> Result<(), Error> {
+    pub(super) fn copy(&mut self, request: &Request<'_>) -> Result<(), Error> {
         let operands = request.operands();
         let carried: usize = operands
             .map(|operand| operand.len().next_multiple_of(16))

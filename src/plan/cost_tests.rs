@@ -1,6 +1,6 @@
 use crate::graph::chain::{Axes, Chain, Home, Reduction};
 use crate::graph::sampling::Sampling;
-use crate::graph::searching::{Mask, Scan, Searching};
+use crate::graph::searching::{DeviceBlocks, Mask, Scan, Searching};
 use crate::graph::shape::Shape;
 use crate::graph::{NodeId, Timing, UnaryFn};
 use crate::ops;
@@ -87,6 +87,7 @@ fn what_32_bits_do_not_count_is_counted() {
         count: 1,
         blocks: 1 << 26,
         page: 1 << 10,
+        device: DeviceBlocks::default(),
         mask: Mask::default(),
     };
     let found = Recipe::search(&searching).effort().0[Kind::Product as usize];

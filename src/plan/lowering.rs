@@ -1,6 +1,7 @@
-//! Lowers what was asked to a recipe: row ops, chains, samplings of clips and searches.
+//! Lowers what was asked to a recipe: row ops, chains, samplings of clips and searches; how
+//! insertions are lowered is in `insertion`.
 //!
-//! No other file of the planner knows these four; all others know programs.
+//! No other file of the planner knows these five; all others know programs.
 
 use super::Recipe;
 use super::cost::of_program;
@@ -13,6 +14,7 @@ use super::slicing::{AxisRows, Slicing};
 use super::stored::shared_form;
 use crate::error::Error;
 use crate::graph::chain::{Chain, Home};
+use crate::graph::insertion::{Insertion, ROW};
 use crate::graph::sampling::Sampling;
 use crate::graph::searching::{BLOCK, Searching};
 use crate::kernel::{Named, Settings};
@@ -218,7 +220,7 @@ impl Recipe {
     }
 
     /// The words of its targets that a call of `rows` rows writes, by what lies in the call's room;
-    /// none of a call that writes nothing.
+    /// none of a call that writes nothing. What an insertion writes is counted in vectors.
     ///
     /// # Errors
     ///
@@ -229,6 +231,9 @@ impl Recipe {
         }
         if self.store.is_some() {
             return self.stored_span(room);
+        }
+        if self.insertion().is_some() {
+            return Ok(Insertion::places(&room[..(ROW * rows) as usize]));
         }
         let header = self.address(1, 0, rows) as usize;
         let (at, words) = Sampling::written(&room[header..], rows);
@@ -263,7 +268,7 @@ impl Recipe {
             target: Target::Buffer(BufferId(0)),
         };
         // A vector is read once for several queries, so that products are most of the work.
-        let vectors = f64::from(searching.blocks) * f64::from(BLOCK);
+        let vectors = f64::from(searching.all_blocks()) * f64::from(BLOCK);
         let products = vectors * f64::from(searching.query());
         Recipe {
             operands: vec![
@@ -281,7 +286,7 @@ impl Recipe {
 
 /// The fields that recipes of one stage have in common: its inputs are the operands, and a row
 /// takes so many threads.
-fn of_one_stage(program: Program, threads: u32, known: &[Recipe]) -> Recipe {
+pub(super) fn of_one_stage(program: Program, threads: u32, known: &[Recipe]) -> Recipe {
     let loads = program.stages[0].loads.len();
     let sizes = Sizes {
         stages: vec![StageSizes {

@@ -223,7 +223,7 @@ impl AddressedCall<'_> {
         let start = match (run.output, stage.target) {
             (Some(output), _) => self.result.saturating_add(self.start(output)),
             (None, Target::Buffer(buffer)) => starts[buffer.0 as usize],
-            // The kernel of a sampling reads among the operands where it writes.
+            // The kernels of samplings and insertions read among the operands where they write.
             (None, Target::Resident(_)) if self.recipe.store.is_none() => 0,
             (None, Target::Resident(input)) => self.place(input).saturating_add(self.stored),
         };

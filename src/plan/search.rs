@@ -59,12 +59,12 @@ impl SearchSteps<'_> {
         let mut dispatches = Vec::new();
         for round in self.queries.chunks(self.round()) {
             let mut band = 0;
-            for (page, tensor) in (0..).zip(self.set) {
+            for (blocks, tensor) in self.searching.blocks_of_pages().zip(self.set) {
                 let slots = [Slot::INPUTS, Slot::resident(*tensor)];
                 let kernel = Named::TopKScan(self.searching.scan);
-                let list = self.scan(round, page, band);
+                let list = self.scan(round, blocks, band);
                 dispatches.push(dispatch(kernel, &slots, scratch, round, list));
-                band += self.searching.bands_of(page);
+                band += self.searching.bands_of(blocks);
             }
             let (kernel, list) = (Named::TopKMerge, self.merge(round));
             dispatches.push(dispatch(kernel, &[scratch], Slot::RESULTS, round, list));
@@ -83,12 +83,11 @@ impl SearchSteps<'_> {
         ((SCRATCH_WORDS / self.each().max(1)).max(1)).next_multiple_of(group) as usize
     }
 
-    /// The scan of one page for the queries of a round, a segment for each group of queries.
+    /// The scan of a page of so many blocks for the queries of a round, a segment for each group of queries.
     /// `shaders/top_k_scan.wgsl` says what the entries hold.
-    fn scan(&self, round: &[Query], page: u32, first_band: u32) -> SegmentList {
+    fn scan(&self, round: &[Query], blocks: u32, first_band: u32) -> SegmentList {
         let searching = self.searching;
-        let blocks = searching.blocks_of(page);
-        let threads = searching.bands_of(page) * LANES;
+        let threads = searching.bands_of(blocks) * LANES;
         let mut list = SegmentList::default();
         let mut start = 0;
         for group in round.chunks(searching.scan.queries() as usize) {

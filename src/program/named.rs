@@ -38,6 +38,8 @@ pub enum Named {
     TopKScan(Scan),
     /// Merges, for each query, what the bands of all pages kept.
     TopKMerge,
+    /// Packs vectors of a tensor in an index page.
+    PackVectors,
 }
 
 /// What a named kernel is told besides its operands.
@@ -86,7 +88,7 @@ const LAYERS: f64 = 16.0;
 
 impl Named {
     /// Every kernel whose text does not depend on a call.
-    pub const ALL: [Named; 12] = [
+    pub const ALL: [Named; 13] = [
         Named::Lerp,
         Named::Slerp,
         Named::Nlerp,
@@ -99,6 +101,7 @@ impl Named {
         Named::StateDescend,
         Named::Clip,
         Named::TopKMerge,
+        Named::PackVectors,
     ];
 
     const fn facts(&self) -> Facts {
@@ -123,6 +126,7 @@ impl Named {
             Named::Clip => ("clip", 2, Counted, (Term, 0.0, Unit::Row)),
             Named::TopKScan(_) => ("top_k_scan", 2, Counted, (Term, 0.0, Unit::Row)),
             Named::TopKMerge => ("top_k_merge", 1, Counted, (Term, 0.0, Unit::Row)),
+            Named::PackVectors => ("pack_vectors", 2, Counted, (Term, 0.0, Unit::Row)),
         };
         Facts {
             name,
@@ -158,7 +162,8 @@ impl Named {
         }
     }
 
-    /// What a row computes. What a row of clips or of a search computes is said by the recipe.
+    /// What a row computes. What a row of clips, of a search or of an insertion
+    /// computes is said by the recipe.
     pub fn effort(&self, settings: &Settings) -> Effort {
         let (kind, count, unit) = self.facts().effort;
         let times = match (self, unit) {

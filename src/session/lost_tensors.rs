@@ -37,16 +37,39 @@ impl<D: Device> Session<D> {
         self.provenances.lose_written(&Arc::from(GONE));
     }
 
-    /// Counts a tensor as whole that a face has filled from a snapshot, and told so: calls that
-    /// wait read what the tensor held then.
-    pub fn revert(&mut self, tensor: u32) {
-        self.provenances.heal(tensor);
+    /// The calls that wait to be sent.
+    pub fn waiting_calls(&self) -> Vec<Ticket> {
+        let calls = self.queue.waiting().flat_map(|batch| batch.calls());
+        calls
+            .filter(|call| call.is_live)
+            .map(|call| call.ticket)
+            .collect()
+    }
+
+    /// Gives up the calls that wait to be sent and read a tensor, a part of which is lost. The
+    /// tickets wait for the face to reject them.
+    pub fn give_up_readers(&mut self, tensor: u32) -> Vec<Ticket> {
+        let recipes = self.programs.recipes();
+        let mut tickets = Vec::new();
+        for batch in self.queue.waiting() {
+            for call in batch.calls().iter().filter(|call| call.is_live) {
+                if read_by(recipes, batch, call, |read| read == tensor).is_some() {
+                    tickets.push(call.ticket);
+                }
+            }
+        }
+        for ticket in &tickets {
+            self.queue.abort(*ticket);
+        }
+        self.metrics.rejected += tickets.len() as u64;
+        tickets
     }
 
     /// Refuses the calls of a batch that is about to be sent which read a lost tensor, unless a
     /// call before them, in the batch or parked, writes all of it: calls stay behind a parked one
-    /// that writes what they read. The refused calls leave the batch, so that none of them is
-    /// computed.
+    /// that writes what they read. A search behind an insertion that is refused is refused too,
+    /// because it would find fewer vectors than there are. The refused calls leave the batch, so
+    /// that none of them is computed.
     pub(super) fn refuse_readers_of_lost(&mut self, at: usize) {
         let batch = self.queue.flying(at);
         let is_lost = |tensor: &u32| self.provenances.is_lost(*tensor);
@@ -57,6 +80,8 @@ impl<D: Device> Session<D> {
         let mut healed = vec![false; self.tensors.count()];
         let parked = self.parked_healers();
         let mut refused = Vec::new();
+        // Pages that lack vectors which a refused insertion was to write, and why.
+        let mut short: Vec<(u32, Error)> = Vec::new();
         for (place, call) in batch.calls().iter().enumerate() {
             let is_healed = |tensor: usize| {
                 let healer = parked[tensor];
@@ -64,8 +89,17 @@ impl<D: Device> Session<D> {
             };
             let is_lost =
                 |tensor: u32| self.provenances.is_lost(tensor) && !is_healed(tensor as usize);
-            if let Some(tensor) = read_by(recipes, batch, call, is_lost) {
-                let error = self.provenances.error(tensor);
+            let is_short = |tensor: u32| short.iter().any(|(page, _)| *page == tensor);
+            let is_missing = |tensor: u32| is_lost(tensor) || is_short(tensor);
+            if let Some(tensor) = read_by(recipes, batch, call, is_missing) {
+                let known = short.iter().find(|(page, _)| *page == tensor);
+                let error =
+                    known.map_or_else(|| self.provenances.error(tensor), |(_, why)| why.clone());
+                let recipe = &recipes[call.work.planned.recipe.0 as usize];
+                if call.is_live && recipe.insertion().is_some() {
+                    let pages = batch.written(recipes, call);
+                    short.extend(pages.map(|page| (page, error.clone())));
+                }
                 refused.push(Refused { place, error });
             } else if call.is_live {
                 for tensor in batch.written(recipes, call) {

@@ -62,6 +62,11 @@ impl Provenances {
         }
     }
 
+    /// How many words a tensor has; 0 where it lies in a buffer of the program's.
+    pub(super) fn words(&self, tensor: u32) -> u32 {
+        self.entries[tensor as usize].words
+    }
+
     /// Notes that a call was launched which writes a tensor.
     pub(super) fn write(&mut self, tensor: u32, writer: Ticket) {
         let known = &mut self.entries[tensor as usize].writer;

@@ -10,6 +10,7 @@ use super::program_cache::Footprint;
 use crate::batch::{Accepted, Admission, Millis, Priority, Request, Ticket};
 use crate::device::{Device, Engine};
 use crate::error::Error;
+use crate::graph::insertion::ROW;
 use crate::plan::{Call, NumbersId, Recipe, RecipeId, SetId};
 use crate::tensor::{Span, WORD};
 
@@ -162,6 +163,15 @@ impl<D: Device> Session<D> {
             let batch = self.explained.as_mut();
             let payload = &mut batch.unwrap_or(self.queue.open_mut()).payload;
             known.move_target(payload.arena.free(), rows, at);
+        }
+        if let [_] = &self.written_tensors[..]
+            && let Some(insertion) = known.insertion()
+        {
+            let batch = self.explained.as_mut();
+            let payload = &mut batch.unwrap_or(self.queue.open_mut()).payload;
+            let rows = &payload.arena.free()[..(ROW * rows) as usize];
+            let ends = [insertion.source_words(rows), insertion.page_words(stored)];
+            self.check_ends(ends)?;
         }
         let planned = Call {
             recipe,

@@ -174,6 +174,31 @@ impl<D: Device> Session<D> {
         Ok(())
     }
 
+    /// Makes room on the device for a tensor of so many words, all of them 0, which calls may
+    /// read, and write in part: a page of an index. The tensor has a buffer of its own.
+    ///
+    /// Such a tensor is never written whole. After a loss, readers are refused until
+    /// [`Session::heal`].
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Session::fill`].
+    pub fn clear(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
+        self.place_with(tensor, None, |device| device.clear(tensor, words))?;
+        self.provenances.fill(tensor, words);
+        Ok(())
+    }
+
+    /// Notes that a tensor which was lost has all its words again, by the calls made so far.
+    pub fn heal(&mut self, tensor: u32) {
+        self.provenances.heal(tensor);
+    }
+
+    /// Whether calls that read a tensor are refused because its words are lost.
+    pub fn is_tensor_lost(&self, tensor: u32) -> bool {
+        self.provenances.is_lost(tensor)
+    }
+
     /// Places a tensor on the device, and nowhere else. The slab of a tensor in one is made
     /// before.
     ///
@@ -231,6 +256,22 @@ impl<D: Device> Session<D> {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses an insertion that reads words which its source does not have, or writes words which
+    /// its page does not have: words up to these, of the last tensors that the call names.
+    pub(super) fn check_ends(&self, ends: [u64; 2]) -> Result<(), Error> {
+        for (tensor, end) in self.named_tensors.iter().rev().zip(ends.into_iter().rev()) {
+            // What lies in a buffer of the program's is bounded by the device.
+            let words = self.provenances.words(*tensor);
+            if words > 0 && end > words.into() {
+                return Err(Error::InvalidInput(format!(
+                    "index: a tensor of {words} words has no word {}; insert fewer vectors",
+                    end - 1
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// What tensors take of the device's memory.

@@ -5,11 +5,13 @@ mod arena;
 mod dtype;
 mod free_list;
 mod packing;
+mod vector;
 
 pub use arena::{Arena, Span};
 pub use dtype::{DType, Format};
 pub(crate) use free_list::Places;
 pub use packing::Packing;
+pub use vector::{pack_vector, unit_vector, vector_scale};
 
 /// Bytes in a word. All offsets and lengths inside the core count words.
 pub const WORD: u32 = 4;

@@ -33,8 +33,9 @@ use crate::embed::Activations;
 use crate::error::Error;
 use crate::graph::Timing;
 use crate::graph::chain::Chain;
+use crate::graph::insertion::Insertion;
 use crate::graph::sampling::Sampling;
-use crate::graph::searching::{FEW_RESULTS, Mask, Scan, Searching};
+use crate::graph::searching::{DeviceBlocks, FEW_RESULTS, Mask, Scan, Searching};
 use crate::ops;
 use crate::plan::RecipeId;
 use crate::session::{Fence, Model, Session, Submission};
@@ -140,11 +141,20 @@ impl Core {
 
     /// The number of the structure of a search of an index.
     pub fn searching(&self, sizes: &[u32]) -> f64 {
-        let [packing, is_distance, count, quads, blocks, page, mask] =
-            std::array::from_fn(|k| sizes[k]);
+        let [
+            packing,
+            is_distance,
+            count,
+            quads,
+            blocks,
+            page,
+            mask,
+            device,
+            first,
+        ] = std::array::from_fn(|k| sizes.get(k).copied().unwrap_or(0));
         let searching = Searching {
             scan: Scan {
-                packing: Packing::ALL.get(packing.wrapping_sub(1) as usize).copied(),
+                packing: packing_of(packing),
                 is_distance: is_distance != 0,
                 is_short: count <= FEW_RESULTS,
             },
@@ -152,9 +162,26 @@ impl Core {
             count,
             blocks,
             page,
+            device: DeviceBlocks {
+                count: device,
+                first,
+            },
             mask: Mask::decode(mask),
         };
         f64::from(self.inner.session().recipe(searching).0)
+    }
+
+    /// The number of the structure of insertions in an index: the packing, whether vectors are
+    /// scaled, floats of a vector, and whether calls have a source.
+    pub fn insertion(&self, sizes: &[u32]) -> f64 {
+        let [packing, is_scaled, dim, has_source] = std::array::from_fn(|k| sizes[k]);
+        let insertion = Insertion {
+            packing: packing_of(packing),
+            is_scaled: is_scaled != 0,
+            dim,
+            has_source: has_source != 0,
+        };
+        f64::from(self.inner.session().recipe(insertion).0)
     }
 
     /// Gives up structures. Calls that were made before are still computed.
@@ -418,6 +445,11 @@ impl Core {
         self.inner.settle.take();
         self.inner.notify.take();
     }
+}
+
+/// The packing of this number; none for 0.
+fn packing_of(number: u32) -> Option<Packing> {
+    Packing::ALL.get(number.wrapping_sub(1) as usize).copied()
 }
 
 fn moment_of(due: Due, now: f64) -> f64 {

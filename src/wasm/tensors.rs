@@ -84,7 +84,7 @@ impl Core {
             }
         });
         if filled.is_ok() && home & AS_SNAPSHOT != 0 {
-            session.revert(tensor);
+            session.heal(tensor);
         }
         self.inner.number(filled.map(|()| 0))
     }
@@ -93,6 +93,24 @@ impl Core {
     pub fn allocate(&self, tensor: u32, words: u32) -> f64 {
         let made = self.inner.session().allocate(tensor, words);
         self.inner.number(made.map(|()| 0))
+    }
+
+    /// Makes room on the device for a tensor of so many words, all 0, that calls may read: a page
+    /// of an index, in a buffer of its own. Made anew after a loss, its readers are refused until
+    /// [`Core::heal`].
+    pub fn clear(&self, tensor: u32, words: u32) -> f64 {
+        let made = self.inner.session().clear(tensor, words);
+        self.inner.number(made.map(|()| 0))
+    }
+
+    /// Notes that a lost tensor has all its words again, by the calls made so far.
+    pub fn heal(&self, tensor: u32) {
+        self.inner.session().heal(tensor);
+    }
+
+    /// Whether readers of a tensor are refused because its words are lost.
+    pub fn is_lost(&self, tensor: u32) -> bool {
+        self.inner.session().is_tensor_lost(tensor)
     }
 
     /// Makes a place in a `GPUBuffer` of the page a tensor of this home; offset and length are

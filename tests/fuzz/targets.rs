@@ -184,7 +184,11 @@ fn index(bench: &Bench, input: &[u8]) -> (&'static str, String) {
         Ok(index) => index,
         Err(error) => return refused(&error),
     };
-    assert_eq!(index.save(), input, "what is taken is what was saved");
+    assert_eq!(
+        index.save().unwrap(),
+        input,
+        "what is taken is what was saved"
+    );
     let dim = u32::from_le_bytes(*input[16..].first_chunk().unwrap());
     let query = vec![0.5; dim as usize];
     let count = index.len().min(3);

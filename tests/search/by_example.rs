@@ -177,7 +177,7 @@ fn queries_that_meet_are_one_pass_and_each_has_the_bits_it_has_alone() {
                 ..config(dim, metric)
             };
             let index = gpu.index(&given, config).unwrap();
-            let saved = Saved::read(&index.save());
+            let saved = Saved::read(&index.save().unwrap());
             for count in [1, 10, 33] {
                 let alone: Vec<Vec<Hit>> = (queries.chunks_exact(dim))
                     .flat_map(|query| send(&gpu, vec![index.search(query, count, Filter::All)]))

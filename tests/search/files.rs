@@ -27,9 +27,9 @@ fn what_was_saved_is_found_again_and_goes_on() {
                 };
                 let index = gpu.index(&vectors(&mut samples, 300, 21), config).unwrap();
                 index.remove(&[0, 17, 299]).unwrap();
-                let bytes = index.save();
+                let bytes = index.save().unwrap();
                 let loaded = gpu.load_index(&bytes).unwrap();
-                assert_eq!(loaded.save(), bytes);
+                assert_eq!(loaded.save().unwrap(), bytes);
                 assert_eq!(loaded.len(), 297);
                 let query = vectors(&mut samples, 1, 21);
                 let searches = [&index, &loaded].map(|index| index.search(&query, 20, Filter::All));
@@ -40,7 +40,7 @@ fn what_was_saved_is_found_again_and_goes_on() {
             }
         }
         let empty = gpu.index(&[], IndexConfig::new(5)).unwrap();
-        assert!(gpu.load_index(&empty.save()).unwrap().is_empty());
+        assert!(gpu.load_index(&empty.save().unwrap()).unwrap().is_empty());
     }
 }
 
@@ -63,7 +63,7 @@ fn indexes_have_the_bytes_of_both_languages() {
             };
             let index = gpu.index(&GIVEN, config).unwrap();
             index.remove(&[1]).unwrap();
-            let bytes = index.save();
+            let bytes = index.save().unwrap();
             lines.push(
                 bytes
                     .iter()
@@ -88,7 +88,7 @@ fn packing_is_as_far_off_as_it_says() {
             ..config(dim, Metric::Dot)
         };
         let index = gpu.index(&given, config).unwrap();
-        for (id, kept) in Saved::read(&index.save()).vectors {
+        for (id, kept) in Saved::read(&index.save().unwrap()).vectors {
             let given = &given[id as usize * dim..][..dim];
             let largest = given
                 .iter()
@@ -116,7 +116,8 @@ fn bytes_that_are_no_index_are_refused() {
     let good = gpu
         .index(&[1.0, 2.0, 3.0, 4.0], config(2, Metric::Dot))
         .unwrap()
-        .save();
+        .save()
+        .unwrap();
     // Words: magic, version, metric, packing, dim, count, next, 2 ids, 2 vectors of 5.
     assert_eq!(good.len(), 4 * (7 + 2 + 10));
     let with = |word: usize, value: u32| {
@@ -175,7 +176,7 @@ fn what_a_filter_takes_grows_with_vectors_and_not_with_ids() {
     for gpu in engines::both_manual() {
         let config = config(2, Metric::Dot);
         let floats = [1.0, 0.0, 2.0, 0.0, 3.0, 0.0];
-        let mut bytes = gpu.index(&floats, config).unwrap().save();
+        let mut bytes = gpu.index(&floats, config).unwrap().save().unwrap();
         let mut put = |word: usize, value: u32| {
             bytes[4 * word..4 * word + 4].copy_from_slice(&value.to_le_bytes());
         };
@@ -184,7 +185,7 @@ fn what_a_filter_takes_grows_with_vectors_and_not_with_ids() {
         put(8, 1 << 31);
         put(9, u32::MAX - 2);
         let index = gpu.load_index(&bytes).unwrap();
-        assert_eq!(index.save(), bytes);
+        assert_eq!(index.save().unwrap(), bytes);
         send(&gpu, vec![index.search(&[1.0, 0.0], 3, Filter::All)]);
         let before = gpu.stats().device.bytes_up;
         let high = [u32::MAX - 2, 0, 7, 0];
@@ -259,8 +260,8 @@ fn the_largest_vectors_are_saved_and_loaded() {
                 _ => 1e17,
             };
             let index = gpu.index(&[most, -most, most], config).unwrap();
-            let loaded = gpu.load_index(&index.save()).unwrap();
-            assert_eq!(loaded.save(), index.save());
+            let loaded = gpu.load_index(&index.save().unwrap()).unwrap();
+            assert_eq!(loaded.save().unwrap(), index.save().unwrap());
         }
     }
 }
@@ -286,7 +287,7 @@ fn words_that_packing_does_not_give_are_refused() {
             packing,
             ..config(2, Metric::L2)
         };
-        let mut bytes = gpu.index(&[1.0, 2.0], config).unwrap().save();
+        let mut bytes = gpu.index(&[1.0, 2.0], config).unwrap().save().unwrap();
         let mut load = |value: u32| {
             bytes[4 * word..4 * word + 4].copy_from_slice(&value.to_le_bytes());
             gpu.load_index(&bytes)

@@ -19,7 +19,7 @@ pub(crate) fn send(gpu: &Gpu, searches: Vec<Search>) -> Vec<Vec<Hit>> {
 
 fn check(gpu: &Gpu, index: &Index, query: &[f32], count: usize) {
     let hits = send(gpu, vec![index.search(query, count, Filter::All)]);
-    Saved::read(&index.save()).check(query, &hits[0], count, &|_| true);
+    Saved::read(&index.save().unwrap()).check(query, &hits[0], count, &|_| true);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn an_index_is_there_again_after_a_loss() {
         let search = index.search(&query, 7, Filter::All);
         device.destroy();
         let hits = send(&gpu, vec![search]);
-        Saved::read(&index.save()).check(&query, &hits[0], 7, &|_| true);
+        Saved::read(&index.save().unwrap()).check(&query, &hits[0], 7, &|_| true);
         index.remove(&[hits[0][0].id]).unwrap();
         index.add(&vectors(&mut samples, 100, dim)).unwrap();
     }

@@ -59,7 +59,7 @@ fn random_searches_are_equal_to_a_sort() {
                 .chunks_exact(dim)
                 .map(|query| index.search(query, k, filter));
             let answers = send(gpu, searches.collect());
-            let saved = Saved::read(&index.save());
+            let saved = Saved::read(&index.save().unwrap());
             for (query, hits) in queries.chunks_exact(dim).zip(&answers) {
                 saved.check(query, hits, k, &allowed);
             }
@@ -80,7 +80,7 @@ fn a_hundred_thousand_vectors_are_searched_as_a_sort_does() {
             .chunks_exact(dim)
             .map(|query| index.search(query, 10, Filter::All));
         let answers = send(&gpu, searches.collect());
-        let saved = Saved::read(&index.save());
+        let saved = Saved::read(&index.save().unwrap());
         for (query, hits) in queries.chunks_exact(dim).zip(&answers) {
             saved.check(query, hits, 10, &|_| true);
         }

@@ -27,7 +27,7 @@ export const MAX_DIM = 4096;
 /** The largest magnitude of a float of a vector. */
 export const MAX_FLOAT = 1e17;
 
-/** Takes the place of an id where there is no vector. */
+/** Takes the place of an id behind the last that was found; no vector has it. */
 export const NOBODY = 0xffff_ffff;
 
 const LARGEST_F16 = 65_504;
@@ -35,7 +35,7 @@ const LARGEST_F16 = 65_504;
 const PAGE = 2 ** 24;
 /** Words of one upload, unless a block has more: the core's memory never shrinks. */
 const MOST_WORDS = 2 ** 18;
-/** Vectors of a block, and words in front of its quads: scales, then ids. */
+/** Vectors of a block, and words in front of its quads: scales, then each id + 1, or 0. */
 const BLOCK = 64;
 const HEADER = 2 * BLOCK;
 
@@ -136,7 +136,7 @@ export class Vectors {
       this.slots.delete(id);
       const block = Math.floor(slot / BLOCK);
       const at = this.locate(block) + BLOCK + (slot % BLOCK);
-      this.pages[this.pageOf(block)][at] = NOBODY;
+      this.pages[this.pageOf(block)][at] = 0;
       if (!this.changed.has(block)) this.changed.set(block, false);
       this.free.push(slot);
     }
@@ -269,7 +269,7 @@ export class Vectors {
     const lane = slot % BLOCK;
     const start = this.locate(block);
     page[start + lane] = words[0];
-    page[start + BLOCK + lane] = id;
+    page[start + BLOCK + lane] = id + 1;
     for (let quad = 0; quad < this.quads; quad += 1) {
       const to = start + HEADER + 4 * (BLOCK * quad + lane);
       for (let k = 0; k < 4; k += 1) page[to + k] = words[1 + 4 * quad + k];
@@ -329,10 +329,6 @@ export class Vectors {
     const has = Math.min(this.pageBlocks, Math.max(2 * had, within + 1));
     const longer = wordsOf(has * blockWords);
     longer.set(page);
-    for (let i = had; i < has; i += 1) {
-      const ids = i * blockWords + BLOCK;
-      longer.fill(NOBODY, ids, ids + BLOCK);
-    }
     return (this.pages[number] = longer);
   }
 

@@ -7,6 +7,7 @@ mod clip;
 mod expr;
 mod functions;
 mod fused;
+mod insertion;
 mod kernels;
 mod launch_memory;
 mod math;
@@ -107,14 +108,17 @@ impl Device for Cpu {
                             _ => search::merge(work, &memory, &mut slots),
                         }
                     }
-                    Kernel::Named(Named::Clip) => {
+                    Kernel::Named(kernel @ (Named::Clip | Named::PackVectors)) => {
                         let mut output = self.take_output(plan, work.output, &mut slots);
                         let memory = Memory {
                             plan,
                             arena,
                             tensors: &self.tensors,
                         };
-                        clip::dispatch(work, &memory, &slots, &mut output);
+                        match kernel {
+                            Named::Clip => clip::dispatch(work, &memory, &slots, &mut output),
+                            _ => insertion::dispatch(work, &memory, &slots, &mut output),
+                        }
                         self.put_back(work.output, output, &mut slots);
                     }
                     Kernel::Named(kernel) => {

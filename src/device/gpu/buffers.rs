@@ -212,6 +212,14 @@ impl Buffers {
         true
     }
 
+    /// Frees the idle buffer that waits for a tensor of this number, if there is one.
+    pub(super) fn discard_idle(&mut self, tensor: u32) {
+        let waiting = self.idle.iter().position(|(number, _)| *number == tensor);
+        if let Some(at) = waiting {
+            self.pool.destroy(&self.idle.swap_remove(at).1);
+        }
+    }
+
     /// Frees the buffer of a tensor, if the tensor exists.
     pub(super) fn discard(&mut self, tensor: u32) {
         let entry = self.tensors.get_mut(tensor as usize).and_then(Option::take);

@@ -206,6 +206,12 @@ impl Device for Gpu {
         self.make(tensor, |gpu| gpu.make_buffer(tensor, words.into()))
     }
 
+    fn clear(&mut self, tensor: u32, words: u32) -> Result<(), Error> {
+        // The words of a new buffer are 0; an idle one has words of the tensor before.
+        self.buffers.discard_idle(tensor);
+        self.allocate(tensor, words)
+    }
+
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
         let end = bytes_of(at) + words.len() as u64 * u64::from(WORD);
         let Some(buffer) = self.buffers.tensor(tensor).filter(|all| end <= all.size()) else {

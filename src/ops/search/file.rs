@@ -5,11 +5,10 @@
 //! vectors there are, and the next id; then the ids, rising; then for each vector its scale and
 //! its quads. Pages and blocks are not saved.
 
-use super::packing::scale_of;
 use super::{IndexConfig, MAX_FLOAT, Metric, Vectors, invalid};
 use crate::error::Error;
 use crate::graph::searching::{NOBODY, elements};
-use crate::tensor::Packing;
+use crate::tensor::{Packing, vector_scale};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"fbix");
 const VERSION: u32 = 1;
@@ -129,7 +128,7 @@ fn is_known(packing: Option<Packing>, at: usize, word: u32) -> bool {
     let float = f32::from_bits(word);
     let halves = [word & 0x7fff, word >> 16 & 0x7fff].into_iter();
     match packing {
-        _ if at == 0 => (0.0..=scale_of(MAX_FLOAT)).contains(&float),
+        _ if at == 0 => (0.0..=vector_scale(MAX_FLOAT)).contains(&float),
         None => (-MAX_FLOAT..=MAX_FLOAT).contains(&float),
         Some(Packing::Int8) => true,
         Some(Packing::F16) => halves.max() < Some(INFINITE_F16),

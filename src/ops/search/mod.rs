@@ -1,26 +1,26 @@
 //! Indexes of vectors: configuration, checks and queries, in the words that kernels read.
 //!
-//! Vectors lie in *blocks* of 64: a scale for each vector, an id for each, then the first quads of
-//! all 64 vectors, the second quads, and so on. A quad of words holds four 32-bit floats, eight
+//! Vectors lie in *blocks* of 64: a scale for each vector, its id + 1 for each, or 0 in a place
+//! without a vector, then the first quads of all 64 vectors, the second quads, and so on. A quad of words holds four 32-bit floats, eight
 //! 16-bit floats or sixteen 8-bit integers, the first in the lowest bits, and zeros behind the
 //! end of a vector. Blocks make up *pages*. How a search is computed is said in `plan::search`.
 
+mod device_places;
 mod file;
 mod masks;
-mod packing;
 mod vectors;
 
-pub use vectors::{Change, PAGE, Vectors};
+pub use crate::graph::insertion::MAX_FLOAT;
+pub use device_places::{DevicePlaces, PageRows};
+pub use vectors::{Change, PAGE, Vectors, read_vector};
 
 use crate::error::Error;
+use crate::graph::insertion::Insertion;
 use crate::graph::searching::{MOST_RESULTS, elements};
-use crate::tensor::Packing;
+use crate::tensor::{Packing, unit_vector};
 
 /// The most floats of a vector.
 pub const MAX_DIM: u32 = 4096;
-
-/// The largest magnitude of a float of a vector, so that no sum of products overflows.
-pub const MAX_FLOAT: f32 = 1e17;
 
 /// How alike a query and a vector are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,6 +68,16 @@ impl IndexConfig {
         self.dim.div_ceil(elements(self.packing))
     }
 
+    /// The structure of an insertion of vectors.
+    pub fn insertion(&self) -> Insertion {
+        Insertion {
+            packing: self.packing,
+            is_scaled: self.metric == Metric::Cosine,
+            dim: self.dim,
+            has_source: true,
+        }
+    }
+
     /// Checks vectors laid end to end, and returns how many there are.
     ///
     /// # Errors
@@ -84,10 +94,7 @@ impl IndexConfig {
                 ),
             ));
         }
-        let most = match (self.packing, self.metric) {
-            (Some(Packing::F16), Metric::Dot | Metric::L2) => 65_504.0,
-            _ => MAX_FLOAT,
-        };
+        let most = self.insertion().most();
         // No range contains NaN.
         match floats.iter().position(|x| !(-most..=most).contains(x)) {
             None => Ok(floats.len() / dim),
@@ -108,14 +115,7 @@ impl IndexConfig {
         if self.metric != Metric::Cosine {
             return vector.to_vec();
         }
-        let squares = vector.iter().map(|x| f64::from(*x) * f64::from(*x));
-        let length = squares.sum::<f64>().sqrt();
-        let scaled = |x: &f32| match length {
-            0.0 => 0.0,
-            #[expect(clippy::cast_possible_truncation, reason = "rounded to a float")]
-            length => (f64::from(*x) / length) as f32,
-        };
-        vector.iter().map(scaled).collect()
+        unit_vector(vector)
     }
 
     /// Queries as kernels read them: scaled, and padded to whole quads.

@@ -1,15 +1,18 @@
 //! The vectors of an index, as they lie on the device that searches it.
 //!
-//! The pages hold every vector, also where a device has copies of the pages. The index knows what changed since its device was told,
-//! and can tell another device everything.
+//! The host pages hold every vector that was added as floats, also where a device has copies of
+//! these pages. The index knows what changed since its device was told, and can tell another
+//! device everything. Of vectors in device pages only the places are known.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::packing::pack;
-use super::{IndexConfig, invalid, rounded};
+use super::{DevicePlaces, IndexConfig, PageRows, invalid, rounded};
 use crate::error::Error;
-use crate::graph::searching::{BLOCK, BLOCK_HEADER, FEW_RESULTS, Mask, NOBODY, Scan, Searching};
+use crate::graph::searching::{
+    BLOCK, BLOCK_HEADER, FEW_RESULTS, Mask, NOBODY, Scan, Searching, block_words, elements,
+};
 use crate::ops::search::Metric;
+use crate::tensor::pack_vector;
 
 /// The most words of a page: half of what every WebGPU device binds at once.
 pub const PAGE: u32 = 1 << 24;
@@ -38,6 +41,8 @@ pub struct Vectors {
     told: Vec<usize>,
     /// Blocks that changed since, and whether more than the ids of a block did.
     changed: BTreeMap<u32, bool>,
+    /// The vectors that insertions write.
+    device: DevicePlaces,
 }
 
 /// A change that a device has to be told.
@@ -57,8 +62,10 @@ impl Vectors {
     /// [`Error::InvalidInput`] for vectors that are too wide, or have no floats.
     pub fn new(config: IndexConfig) -> Result<Vectors, Error> {
         config.check_self()?;
+        let block_words = block_words(config.quads());
         Ok(Vectors {
             config,
+            device: DevicePlaces::new(block_words, PAGE / block_words),
             pages: Vec::new(),
             places: HashMap::new(),
             free: Vec::new(),
@@ -75,13 +82,18 @@ impl Vectors {
     }
 
     /// Whether a vector has this id.
-    pub(super) fn has(&self, id: u32) -> bool {
-        self.places.contains_key(&id)
+    pub fn has(&self, id: u32) -> bool {
+        self.places.contains_key(&id) || self.device.has(id)
     }
 
     /// How many vectors there are.
     pub fn count(&self) -> usize {
-        self.places.len()
+        self.places.len() + self.device.count()
+    }
+
+    /// The vectors in device pages.
+    pub fn device(&self) -> &DevicePlaces {
+        &self.device
     }
 
     /// How many pages there are.
@@ -101,18 +113,84 @@ impl Vectors {
     /// The errors of [`IndexConfig::check`]. No vector is added where there is an error.
     pub fn add(&mut self, floats: &[f32]) -> Result<u32, Error> {
         let count = self.config.check(["index.add", "vector"], floats)?;
-        let first = self.next;
-        let count = u32::try_from(count).unwrap_or(NOBODY);
-        self.next = match first.checked_add(count) {
-            Some(next) if next < NOBODY => next,
-            _ => return Err(invalid("index.add", "an index gives at most 2^32 - 2 ids")),
-        };
+        let first = self.take_ids(u32::try_from(count).unwrap_or(NOBODY))?;
         let vectors = floats.chunks_exact(self.config.dim as usize);
         for (id, vector) in (first..).zip(vectors) {
-            let (scale, words) = pack(&self.config, &self.config.scaled(vector));
+            let IndexConfig { packing, .. } = self.config;
+            let padded = self.config.quads() * elements(packing);
+            let (scale, words) = pack_vector(packing, &self.config.scaled(vector), padded);
             self.put(id, scale, &words);
         }
         Ok(first)
+    }
+
+    /// Takes ids and places for vectors that are the rows of a tensor: the id of the first, and the
+    /// insertions that write them to device pages.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] where there are no more ids.
+    pub fn insert(&mut self, count: u32) -> Result<(u32, Vec<PageRows>), Error> {
+        let first = self.take_ids(count)?;
+        Ok((first, self.device.insert(first..first + count)))
+    }
+
+    /// Gives back the ids of vectors that were not inserted after all, from this one on.
+    pub fn take_back(&mut self, first: u32) {
+        for id in first..self.next {
+            self.device.remove(id);
+        }
+        self.next = first;
+    }
+
+    /// Moves a vector from a device page to a host page; `words` are its scale and its quads as they were read
+    /// back, and `None` stands for a vector that no search finds, which is removed. A vector that
+    /// was removed meanwhile is left alone.
+    pub fn bring_back(&mut self, id: u32, words: Option<(u32, Vec<u32>)>) {
+        if self.device.remove(id)
+            && let Some((scale, words)) = words
+        {
+            self.put(id, scale, &words);
+        }
+    }
+
+    /// Forgets the device pages, where no vector is left.
+    pub fn leave_device(&mut self) {
+        let block_words = block_words(self.config.quads());
+        self.device = DevicePlaces::new(block_words, self.page_blocks());
+    }
+
+    /// The pages that changed since the device was told. All words of these pages are told the
+    /// next time.
+    pub fn renew_changed(&mut self) -> Vec<usize> {
+        let mut renewed = Vec::new();
+        for (page, words) in self.pages.iter().enumerate() {
+            let first = u32::try_from(page).unwrap_or(NOBODY) * self.page_blocks();
+            let behind = first + self.page_blocks();
+            let is_changed = self.changed.range(first..behind).next().is_some();
+            if let Some(told) = self.told.get_mut(page)
+                && (is_changed || *told != words.len())
+            {
+                *told = 0;
+                renewed.push(page);
+            }
+        }
+        renewed
+    }
+
+    /// Refuses an id that no vector has.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`].
+    pub fn check_ids(&self, ids: &[u32]) -> Result<(), Error> {
+        match ids.iter().find(|id| !self.has(**id)) {
+            None => Ok(()),
+            Some(id) => Err(invalid(
+                "index.remove",
+                &format!("no vector has the id {id}"),
+            )),
+        }
     }
 
     /// Removes vectors.
@@ -121,17 +199,13 @@ impl Vectors {
     ///
     /// [`Error::InvalidInput`] for an id that no vector has; no vector is removed then.
     pub fn remove(&mut self, ids: &[u32]) -> Result<(), Error> {
-        if let Some(id) = ids.iter().find(|id| !self.has(**id)) {
-            return Err(invalid(
-                "index.remove",
-                &format!("no vector has the id {id}"),
-            ));
-        }
+        self.check_ids(ids)?;
         for id in ids {
+            self.device.remove(*id);
             // A caller may name an id twice.
             if let Some(place) = self.places.remove(id) {
                 let (page, at) = self.locate(place);
-                self.pages[page][at + VECTORS + place as usize % VECTORS] = NOBODY;
+                self.pages[page][at + VECTORS + place as usize % VECTORS] = 0;
                 self.changed.entry(place / BLOCK).or_insert(false);
                 self.free.push(place);
             }
@@ -141,9 +215,9 @@ impl Vectors {
 
     /// The structure of a search.
     pub fn searching(&self, count: u32, mask: Mask) -> Searching {
-        let used = self.end.div_ceil(BLOCK).max(1);
+        let used = self.end.div_ceil(BLOCK);
         let page = self.page_blocks();
-        let full = (used - 1) / page * page;
+        let full = used.saturating_sub(1) / page * page;
         let last = self.pages.last().map_or(0, Vec::len) / self.block_words();
         let last = u32::try_from(last).unwrap_or(page);
         Searching {
@@ -156,13 +230,14 @@ impl Vectors {
             count,
             blocks: full + rounded(used - full).min(last),
             page,
+            device: self.device.blocks(),
             mask,
         }
     }
 
     /// The ids of all vectors, in no order.
     pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
-        self.places.keys().copied()
+        self.places.keys().copied().chain(self.device.all())
     }
 
     /// Whether the device has been told every change.
@@ -228,10 +303,10 @@ impl Vectors {
     pub(super) fn vector(&self, id: u32) -> (u32, Vec<u32>) {
         let place = self.places[&id];
         let (page, at) = self.locate(place);
-        let lane = place as usize % VECTORS;
-        let block = &self.pages[page][at..at + self.block_words()];
-        let quads = block[HEADER..].chunks_exact(4).skip(lane).step_by(VECTORS);
-        (block[lane], quads.flatten().copied().collect())
+        read_vector(
+            &self.pages[page][at..at + self.block_words()],
+            place % BLOCK,
+        )
     }
 
     /// Puts a vector in a free place, or in a new one.
@@ -246,7 +321,7 @@ impl Vectors {
         let block_words = self.block_words();
         let block = &mut self.pages[page][at..at + block_words];
         block[lane] = scale;
-        block[VECTORS + lane] = id;
+        block[VECTORS + lane] = id + 1;
         let quads = block[HEADER..].chunks_exact_mut(4);
         for (to, from) in quads.skip(lane).step_by(VECTORS).zip(words.chunks_exact(4)) {
             to.copy_from_slice(from);
@@ -268,11 +343,7 @@ impl Vectors {
             return;
         }
         let blocks = (2 * blocks).max(at / block_words + 1).min(most);
-        for _ in words.len() / block_words..blocks {
-            words.resize(words.len() + VECTORS, 0);
-            words.resize(words.len() + VECTORS, NOBODY);
-            words.resize(words.len() + block_words - HEADER, 0);
-        }
+        words.resize(blocks * block_words, 0);
     }
 
     /// The page of a place, and the word where its block begins.
@@ -282,12 +353,32 @@ impl Vectors {
         ((block / page) as usize, at)
     }
 
+    /// Takes so many ids; the first.
+    fn take_ids(&mut self, count: u32) -> Result<u32, Error> {
+        let first = self.next;
+        self.next = match first.checked_add(count) {
+            Some(next) if next < NOBODY => next,
+            _ => return Err(invalid("index.add", "an index gives at most 2^32 - 2 ids")),
+        };
+        Ok(first)
+    }
+
     fn block_words(&self) -> usize {
-        HEADER + 4 * VECTORS * self.config.quads() as usize
+        block_words(self.config.quads()) as usize
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "less than a page")]
     fn page_blocks(&self) -> u32 {
         PAGE / self.block_words() as u32
     }
+}
+
+/// The scale and the quads of a vector, by the words of its block and its number there.
+pub fn read_vector(block: &[u32], number: u32) -> (u32, Vec<u32>) {
+    let number = number as usize;
+    let quads = block[HEADER..]
+        .chunks_exact(4)
+        .skip(number)
+        .step_by(VECTORS);
+    (block[number], quads.flatten().copied().collect())
 }

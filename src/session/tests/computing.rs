@@ -256,7 +256,7 @@ fn a_tensor_that_is_filled_from_a_snapshot_is_read_and_written_by_all_that_waits
         session.replace_device(Frail::new(1 << 20), NOW);
         session.fill(x, bytemuck::cast_slice(&A)).expect("room");
         if is_snapshot {
-            session.revert(x);
+            session.heal(x);
         }
         assert_eq!(session.give_up_unreadable(), []);
         let after = read(&mut session, x);

@@ -12,6 +12,7 @@ mod fences;
 mod in_chunks;
 mod in_flight;
 mod in_slabs;
+mod inserting;
 mod invalid_buffers;
 mod on_both;
 mod out_of_memory;

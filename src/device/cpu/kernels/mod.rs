@@ -26,7 +26,7 @@ pub(super) fn run(
     output: &mut [u32],
 ) {
     match kernel {
-        Named::Clip | Named::TopKScan(_) | Named::TopKMerge => {
+        Named::Clip | Named::TopKScan(_) | Named::TopKMerge | Named::PackVectors => {
             unreachable!("its operands lie otherwise")
         }
         Named::Lerp => lerp(settings, operands, floats(output)),

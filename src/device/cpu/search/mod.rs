@@ -147,7 +147,7 @@ impl Group<'_> {
             let words = &self.page[block * block_words..][..block_words];
             let (header, packed) = words.split_at(BLOCK_HEADER as usize);
             let (scales, ids) = header.split_at(VECTORS);
-            if ids.iter().all(|id| *id == NOBODY) {
+            if ids.iter().all(|id| *id == 0) {
                 continue;
             }
             let vectors = match self.scan.packing {
@@ -166,8 +166,10 @@ impl Group<'_> {
                 let allowed = &self.inputs[allowed..][..mask.words as usize];
                 let scores = compare(&self.scan, vectors, query);
                 for (id, score) in ids.iter().zip(scores) {
-                    if *id != NOBODY && is_allowed(mask, allowed, *id) {
-                        offer(best, Item::from(key_of(score)) << 32 | Item::from(*id));
+                    // The page holds the id + 1, so that 0 stands for nobody.
+                    let id = id.wrapping_sub(1);
+                    if id != NOBODY && is_allowed(mask, allowed, id) {
+                        offer(best, Item::from(key_of(score)) << 32 | Item::from(id));
                     }
                 }
             }
