@@ -76,6 +76,8 @@ mod documents {
     struct Embeddings;
     #[doc = include_str!("../docs/native.md")]
     struct Native;
+    #[doc = include_str!("../docs/search.md")]
+    struct Search;
     #[doc = include_str!("../docs/tensors.md")]
     struct Tensors;
 }

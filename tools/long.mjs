@@ -5,9 +5,10 @@
 //   LONG_PARTS=losses,soak node tools/long.mjs     some of it; the record holds no more
 //
 // First the property tests in large runs, random graphs among them, and files of strangers
-// for as many minutes a kind and face as the soak has, both faces at once, then devices
-// destroyed and GPU processes crashed under load, then the soak: calls, cancellations,
-// losses, hiding and disposal at high rates, in rounds. Once it is warm nothing may grow.
+// for as many minutes a kind and face as the soak has, both faces at once, then steps in place
+// under losses and shortages of memory, then devices destroyed and GPU processes crashed under
+// load, then the soak: calls, cancellations, losses, hiding and disposal at high rates, in
+// rounds. Once it is warm nothing may grow.
 // Then as long of streams of all kinds under a memory budget, which they never exceed. At
 // last the bench, natively and in a page, each in a record of its own that is compared with
 // the one before. Everything fails loudly, and nothing is recorded of a run that failed, but
@@ -130,6 +131,25 @@ const PARTS = {
       counts.push(...found.map(([, count]) => Number(count)));
     }
     return counts;
+  },
+  // Steps in place, each kind of trouble in its turn, from many seeds.
+  async steps() {
+    const STEPS_RUNS = "20";
+    const [[, runs]] = await run(
+      ["cargo", "test", "--test", "builder", "steps::", "--", "--nocapture"],
+      { STEPS_RUNS, STEPS_SEED: "1", NODEVICE_SELECT: "1" },
+      /test result: ok\. (\d+) passed/,
+    );
+    const pages = [];
+    for (const BROWSER of ["chromium", "firefox"]) {
+      const [[, passed]] = await run(
+        ["node", "--test", "--test-reporter=spec", "tests/e2e/steps.test.mjs"],
+        { LONG: "1", BROWSER },
+        /pass (\d+)/,
+      );
+      pages.push(Number(passed));
+    }
+    return { native: Number(runs) * Number(STEPS_RUNS), pages };
   },
   async longestGapMs() {
     const [[, destroyed], [, crashed]] = await run(

@@ -13,6 +13,7 @@ export type {
   LerpOptions,
   StoreOptions,
 } from "./calls/call-options.js";
+export type { StorageOptions } from "./checks/storage-options.js";
 export type { OpenOptions } from "./session/open-options.js";
 export type { Info, Routing, Stats, Tuning } from "./metrics/stats.js";
 export type { BatchSizes, EncoderSizes } from "./session/batch-size.js";
@@ -28,7 +29,11 @@ export type {
 } from "./stream/stream.js";
 export type { DeviceEvent, TensorBuffer, WasmSource } from "./core/core.js";
 export type { DeviceListener, DeviceNews } from "./session/device-listeners.js";
-export type { LostTensor } from "./tensor/resident-tensors.js";
+export type {
+  LostTensor,
+  RevertedTensor,
+  TensorNews,
+} from "./tensor/resident-tensors.js";
 export type { NestedNumbers, TensorData } from "./tensor/copy-in.js";
 export type { AttentionOptions } from "./tensor/attention.js";
 export type { ReadAllOptions } from "./tensor/session-methods.js";

@@ -274,6 +274,59 @@ test("calls made while the session opens keep their times", async () => {
   assert.throws(() => gpu.clip({ tracks: [TRACK] }), { code: "disposed" });
 });
 
+test("tensors that clips wrote are lost with the device until all of them is written", async () => {
+  const { gpu, core } = await manual();
+  const clip = gpu.clip({ tracks: [TRACK] });
+  const sent = async (...calls) => {
+    gpu.flush();
+    while (core.flights.length > 0) core.answer();
+    return Promise.all(calls);
+  };
+  const two = new Float32Array([5, 6]);
+  const layers = [{ clip, times: two }];
+  const WRITES = [
+    (tensor, options) => clip.sampleTo(tensor, two, options),
+    (tensor, options) => gpu.blendTo(tensor, layers, options),
+  ];
+  for (const write of WRITES) {
+    const pose = gpu.tensor([1, 2, 3], [3], { label: "pose" });
+    const pair = gpu.tensor([1, 2]);
+    const made = [
+      write(pose, { offset: 1 }),
+      write(pair),
+      pair.neg().compute(),
+    ];
+    const [nothing, , negated] = await sent(...made, pose.read());
+    assert.equal(nothing, undefined);
+    const lost = [];
+    const off = gpu.on("restored", (news) => lost.push(...news.lostTensors));
+    core.lose();
+    core.restore();
+    off();
+    assert.deepEqual(
+      lost.map(({ label, elements }) => [label, elements]),
+      [
+        ["pose", 3],
+        [undefined, 2],
+        [undefined, 2],
+      ],
+    );
+    const error = lost[0].error;
+    const GONE = (reason) => reason === error;
+    await assert.rejects(pose.read(), GONE);
+    await assert.rejects(write(pose), GONE, "not all of it");
+    await assert.rejects(write(pair, { deadlineMs: 0 }), { code: "timeout" });
+    await assert.rejects(pair.read(), { code: "device-lost" });
+    await assert.rejects(negated.read(), { code: "device-lost" });
+    assert.throws(() => pair.gpuBuffer(), { code: "device-lost" });
+    const [, values] = await sent(write(pair), pair.read());
+    assert.deepEqual([...values], [5, 6]);
+    const again = await sent(pose.write([0, 0, 0]), write(pose), pose.read());
+    assert.deepEqual([...again[2]], [5, 6, 0]);
+    for (const tensor of [pose, pair, negated]) tensor.dispose();
+  }
+});
+
 test("calls of one clip keep their own times, with options or without", async () => {
   const { gpu, core } = await manual();
   const clip = gpu.clip({ tracks: [TRACK], duration: 4 });

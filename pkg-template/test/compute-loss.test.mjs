@@ -102,6 +102,24 @@ test("a lost tensor stays lost where writing all of it fails", async () => {
   assert.deepEqual(values, f32(3, 4));
 });
 
+test("a call that fails takes nothing from one before that writes all of a lost tensor", async () => {
+  const session = await manual();
+  const { gpu } = session;
+  const [s, other] = [gpu.tensor(f32(1, 2)), gpu.tensor(f32(3, 4))];
+  for (const tensor of [s, other]) {
+    await sent(session, tensor.add(1).computeInto(tensor));
+  }
+  replace(session);
+  const written = s.write([8, 9]);
+  const failed = [
+    s.add(other).computeInto(s),
+    s.write([1], 0, { deadlineMs: 0 }),
+  ];
+  await Promise.all(failed.map((call) => assert.rejects(call)));
+  const [, values] = await sent(session, written, s.read());
+  assert.deepEqual(values, f32(8, 9));
+});
+
 test("a write that was not sent yet finds the page's data on the next device", async () => {
   const session = await manual();
   const { gpu } = session;

@@ -309,7 +309,7 @@ const REFUSED = [
   ],
   [
     () => x.compute({ into: f32(1) }),
-    /^compute: there is no option 'into'; the options are keep, signal/,
+    /^compute: there is no option 'into'; the options are keep, snapshotEvery, ownBuffer, signal/,
   ],
   [
     () => x.computeInto(x, { keep: true }),

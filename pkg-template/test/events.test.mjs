@@ -15,7 +15,15 @@ test("each event reaches its listeners, until they leave", async () => {
   core.tell("lost", "it is gone");
   core.tell("restored", "there is another");
   assert.deepEqual(heard, [
-    ["first", { type: "lost", message: "it is gone", lostTensors: [] }],
+    [
+      "first",
+      {
+        type: "lost",
+        message: "it is gone",
+        lostTensors: [],
+        revertedTensors: [],
+      },
+    ],
     ["second", "lost"],
     ["second", "lost"],
     ["third", "restored"],

@@ -35,6 +35,19 @@ function operandsOf(op) {
   return op === "states.descend" ? 1 : 2;
 }
 
+/** Stores the result of a sampling in the tensor that the call names. */
+export function storeSample(call, words, tensors) {
+  const { spec, shape, rows, at } = call;
+  const header = at + aligned(rows * spec.row);
+  const number = words[header + 4 + 4 * spec.layers + 1];
+  const result = rows * spec.width;
+  const source = new Uint32Array(result);
+  compute({ ...call, shape: { ...shape, result } }, words, source, 0);
+  const stored = tensors.get(number).slice();
+  stored.set(source, words[header + 2]);
+  tensors.set(number, stored);
+}
+
 /** Writes the result of a call. */
 export function compute(
   { spec, shape, rows, scalar, at },

@@ -99,7 +99,7 @@ const CASES = [
   ],
   [
     () => gpu.tensor(floats(1), [1], { keeps: true }),
-    "tensor: there is no option 'keeps'; the options are dtype, keep, label",
+    "tensor: there is no option 'keeps'; the options are dtype, keep, snapshotEvery, ownBuffer, label",
   ],
   [
     () => gpu.tensor(floats(1), [1], { keep: 1 }),

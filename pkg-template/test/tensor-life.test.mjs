@@ -389,3 +389,33 @@ test("a disposed session: tensors are let go of, and disposing of them is fine",
   const b = a;
   assert.throws(() => b.exp(), { code: "disposed" });
 });
+
+test("a buffer of its own, where asked for: of data, and of results", async () => {
+  const { gpu, core } = await manual();
+  const wordsOf = () => [...core.asked.values()].map(({ words }) => words);
+  const own = { ownBuffer: true };
+  const tensors = [
+    gpu.tensor([1, 2], [2], own),
+    gpu.tensor([1, 2], [2], { ownBuffer: false }),
+    gpu.tensor([1, 2]),
+  ];
+  const places = tensors.map((tensor) => tensor.gpuBuffer());
+  assert.deepEqual(wordsOf(), [undefined, 2, 2]);
+  assert.deepEqual(
+    places.map(({ offset, size }) => [offset, size]),
+    [
+      [0, 8],
+      [512, 8],
+      [768, 8],
+    ],
+  );
+  const asked = [
+    tensors[0].neg().compute(own),
+    gpu.computeAll([tensors[1].neg(), tensors[2].exp()], own),
+    tensors[2].neg().compute(),
+  ];
+  gpu.flush();
+  core.answer();
+  await Promise.all(asked);
+  assert.deepEqual(wordsOf().slice(3), [undefined, undefined, undefined, 2]);
+});

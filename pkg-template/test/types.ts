@@ -14,6 +14,8 @@ import {
   isSupported,
   type LerpOptions,
   type LostTensor,
+  type RevertedTensor,
+  type StorageOptions,
   type Mode,
   open,
   type OpenOptions,
@@ -185,7 +187,12 @@ await c.write(new Uint32Array(2));
 await d.write(floats);
 // @ts-expect-error The tensor takes the result.
 await x.compute({ into: floats });
-gpu.on("restored", ({ lostTensors }) => {
+const often: StorageOptions = { snapshotEvery: 60, ownBuffer: true };
+const snapped: Tensor = await gpu.tensor(floats, [4], often).compute(often);
+snapped.dispose();
+gpu.on("restored", ({ lostTensors, revertedTensors }) => {
+  const [last]: readonly RevertedTensor[] = revertedTensors;
+  last.writes satisfies number;
   const [first]: readonly LostTensor[] = lostTensors;
   first.label satisfies string | undefined;
   first.error.code satisfies Code;

@@ -237,8 +237,8 @@ pub trait Device {
     /// device, or lies in a buffer of the program's.
     fn tensor_bytes(&self, tensor: u32) -> u64;
 
-    /// Whether a launch failed over the tensor, which lies in a buffer of the program's that the
-    /// device cannot use: destroyed, or of another device.
+    /// Whether a launch failed over the buffer of this number, which the device cannot use: the
+    /// program's, destroyed or of another device; or one that there was no memory for.
     fn is_unusable(&self, _tensor: u32) -> bool {
         false
     }

@@ -125,12 +125,9 @@ impl Scan {
 impl DeviceBlocks {
     /// Blocks that a page has room for, of which no page has more than `most`.
     pub const fn capacity(first: u32, page: u32, most: u32) -> u32 {
-        // Pages behind the 31st have the most, whatever the first one has.
-        let doubled = first as u64 * (1 << if page < 31 { page } else { 31 });
-        if doubled < most as u64 {
-            doubled as u32
-        } else {
-            most
+        match most.checked_shr(page) {
+            Some(least) if first <= least => first << page,
+            _ => most,
         }
     }
 }

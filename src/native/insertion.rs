@@ -4,7 +4,7 @@
 //! How pages are kept is the matter of `indexes`, and what they are written with that of
 //! `page_writes`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,9 +36,9 @@ impl Index {
     /// an element is off by at most (dim / 64 + 16) · 2⁻²⁴ of its magnitude more. Magnitudes below
     /// 2⁻¹¹⁹ may count as 0 as int8.
     ///
-    /// After a lost device the vectors come back of tensors that are still held, were made of the host's data by
-    /// [`Gpu::tensor`](super::gpu::Gpu::tensor) in 32-bit floats, and were not written since. All
-    /// others are [lost](Index::lost) until [`Index::download`].
+    /// After a lost device the vectors come back of tensors that are still held with their
+    /// [source](Tensor::without_source), in 32-bit floats, and were not written since. All others
+    /// are [lost](Index::lost), unless they were [downloaded](Index::download) before.
     ///
     /// ```
     /// # use framebatch::{Blocking, Config, EngineChoice, Filter, IndexConfig};
@@ -162,7 +162,7 @@ struct Filled {
     /// The page's tensor.
     number: u32,
     /// The vectors, by their places in the page.
-    ids: HashMap<u32, u32>,
+    ids: BTreeMap<u32, u32>,
     block_words: u32,
 }
 
@@ -176,9 +176,10 @@ impl Entry {
             self.bring_back(page, bytemuck::cast_slice(&words));
         }
         let (state, held) = self.ready(Use::Removal)?;
+        let is_whole = held.check_whole("index.download");
         drop(held);
         self.shared().wake_worker(state);
-        Ok(())
+        is_whole
     }
 
     /// The device pages with vectors.
@@ -198,9 +199,11 @@ impl Entry {
         Ok(pages.filter(|page| !page.ids.is_empty()).collect())
     }
 
-    /// Moves the vectors of a page to the host, by the page's words.
-    fn bring_back(&self, page: Filled, words: &[u32]) {
+    /// Moves the vectors of a page to the host, by the page's words. Vectors whose insertions have
+    /// failed meanwhile stay lost.
+    fn bring_back(&self, mut page: Filled, words: &[u32]) {
         let mut held = self.lock();
+        page.ids.retain(|_, id| !held.lost.contains(id));
         // Searches that are made from here on find the vectors in host pages.
         let removals = held.vectors.device().removals(page.ids.values().copied());
         held.undone.extend(removals);

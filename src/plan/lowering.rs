@@ -1,5 +1,5 @@
-//! Lowers what was asked to a recipe: row ops, chains, samplings of clips, searches and
-//! insertions.
+//! Lowers what was asked to a recipe: row ops, chains, samplings of clips and searches; how
+//! insertions are lowered is in `insertion`.
 //!
 //! No other file of the planner knows these five; all others know programs.
 
@@ -17,7 +17,7 @@ use crate::graph::chain::{Chain, Home};
 use crate::graph::insertion::{Insertion, ROW};
 use crate::graph::sampling::Sampling;
 use crate::graph::searching::{BLOCK, Searching};
-use crate::kernel::{LANES, Named, Settings};
+use crate::kernel::{Named, Settings};
 use crate::program::{
     Access, Body, BufferId, Effort, Kind, Load, Program, RowOp, Sizes, Source, Stage, StageSizes,
     Target,
@@ -65,14 +65,6 @@ impl Structure for Sampling {
 impl Structure for Searching {
     fn lower(&self, _: &[Recipe]) -> Recipe {
         Recipe::search(self)
-    }
-}
-
-/// A call's operands are its rows, the number of the source, if it has one, and that of the
-/// page. Calls merge whatever they insert.
-impl Structure for Insertion {
-    fn lower(&self, known: &[Recipe]) -> Recipe {
-        Recipe::insert(self, known)
     }
 }
 
@@ -248,56 +240,6 @@ impl Recipe {
         Ok(Span { at, words })
     }
 
-    /// The recipe of an insertion, with one workgroup for each vector.
-    pub fn insert(insertion: &Insertion, known: &[Recipe]) -> Recipe {
-        // The inputs of the program, by number. A kernel binds a source, also one that it does not
-        // read.
-        let [rows, source, page] = [0, 1, 2];
-        let source = match insertion.has_source {
-            true => Source::Resident(source),
-            false => Source::Input(source),
-        };
-        let load = |source, binding| Load {
-            source,
-            binding,
-            access: Access::Flat,
-            packing: None,
-        };
-        let settings = Settings {
-            width: insertion.dim,
-            mode: insertion.mode(),
-            ..Settings::default()
-        };
-        let stage = Stage {
-            body: Body::Named(Named::PackVectors, settings),
-            loads: vec![load(Source::Input(rows), 0), load(source, 1)],
-            scalars: Vec::new(),
-            target: Target::Resident(page),
-        };
-        Recipe {
-            operands: vec![Extent::rows(ROW)],
-            results: vec![Extent::default()],
-            tensors: vec![0; insertion.tensors() as usize],
-            ordinals: vec![0, 0, insertion.tensors() as usize - 1],
-            slicing: Slicing::Never,
-            effort: Effort::of(Kind::Term, 4.0 * f64::from(insertion.dim)),
-            ..of_one_stage(Program::of(stage), LANES, known)
-        }
-    }
-
-    /// The structure of an insertion, if calls insert vectors.
-    pub fn insertion(&self) -> Option<Insertion> {
-        match &self.schedule.program.stages[..] {
-            [stage] => match stage.body {
-                Body::Named(Named::PackVectors, settings) => {
-                    Some(Insertion::decode(settings.mode, settings.width))
-                }
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     /// Whether calls sample clips.
     pub fn is_sampling(&self) -> bool {
         let stages = &self.schedule.program.stages[..];
@@ -344,7 +286,7 @@ impl Recipe {
 
 /// The fields that recipes of one stage have in common: its inputs are the operands, and a row
 /// takes so many threads.
-fn of_one_stage(program: Program, threads: u32, known: &[Recipe]) -> Recipe {
+pub(super) fn of_one_stage(program: Program, threads: u32, known: &[Recipe]) -> Recipe {
     let loads = program.stages[0].loads.len();
     let sizes = Sizes {
         stages: vec![StageSizes {

@@ -12,6 +12,7 @@ mod fit;
 mod form;
 pub mod fuse;
 mod inputs;
+mod insertion;
 mod lowering;
 mod merging;
 mod phases;

@@ -18,8 +18,9 @@ use crate::plan::Recipe;
 /// Why a tensor that calls wrote is lost with its device.
 const GONE: &str = "calls wrote it, and its device is gone; write all of it, or make it again";
 
-/// Why a tensor cannot be read that no call has written yet.
-const EMPTY: &str = "no call has written it yet; compute it, or write all of it";
+/// Why a tensor cannot be read that no call has written since it got its place on the device.
+const EMPTY: &str =
+    "no call has written it on this device yet; compute it again, or write all of it";
 
 impl<D: Device> Session<D> {
     /// Notes that a tensor has room for so many words, and no words yet.
@@ -65,9 +66,10 @@ impl<D: Device> Session<D> {
     }
 
     /// Refuses the calls of a batch that is about to be sent which read a lost tensor, unless a
-    /// call before them in the batch writes all of it. A search behind an insertion that is refused
-    /// is refused too, because it would find fewer vectors than there are. The refused calls leave
-    /// the batch, so that none of them is computed.
+    /// call before them, in the batch or parked, writes all of it: calls stay behind a parked one
+    /// that writes what they read. A search behind an insertion that is refused is refused too,
+    /// because it would find fewer vectors than there are. The refused calls leave the batch, so
+    /// that none of them is computed.
     pub(super) fn refuse_readers_of_lost(&mut self, at: usize) {
         let batch = self.queue.flying(at);
         let is_lost = |tensor: &u32| self.provenances.is_lost(*tensor);
@@ -76,12 +78,17 @@ impl<D: Device> Session<D> {
         }
         let recipes = self.programs.recipes();
         let mut healed = vec![false; self.tensors.count()];
+        let parked = self.parked_healers();
         let mut refused = Vec::new();
         // Pages that lack vectors which a refused insertion was to write, and why.
         let mut short: Vec<(u32, Error)> = Vec::new();
         for (place, call) in batch.calls().iter().enumerate() {
+            let is_healed = |tensor: usize| {
+                let healer = parked[tensor];
+                healed[tensor] || healer.is_some_and(|healer| healer.is_before(call.ticket))
+            };
             let is_lost =
-                |tensor: u32| self.provenances.is_lost(tensor) && !healed[tensor as usize];
+                |tensor: u32| self.provenances.is_lost(tensor) && !is_healed(tensor as usize);
             let is_short = |tensor: u32| short.iter().any(|(page, _)| *page == tensor);
             let is_missing = |tensor: u32| is_lost(tensor) || is_short(tensor);
             if let Some(tensor) = read_by(recipes, batch, call, is_missing) {
@@ -103,6 +110,24 @@ impl<D: Device> Session<D> {
         }
         self.refuse_all(at, refused);
         self.queue.flying_mut(at).purge();
+    }
+
+    /// For each tensor the oldest parked call that writes all of it.
+    fn parked_healers(&self) -> Vec<Option<Ticket>> {
+        let mut healers = vec![None::<Ticket>; self.tensors.count()];
+        for batch in self.queue.parked() {
+            for call in batch.calls().iter().filter(|call| call.is_live) {
+                let stored = call.work.planned.stored;
+                for tensor in batch.written(self.programs.recipes(), call) {
+                    let known = &mut healers[tensor as usize];
+                    let is_oldest = known.is_none_or(|known| call.ticket.is_before(known));
+                    if is_oldest && self.provenances.is_whole(tensor, stored) {
+                        *known = Some(call.ticket);
+                    }
+                }
+            }
+        }
+        healers
     }
 
     /// Counts what a chunk writes as lost, because the chunk has failed after it was submitted,

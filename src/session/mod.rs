@@ -21,6 +21,7 @@ mod drift;
 mod explain;
 mod fence;
 mod in_flight;
+mod invalid_buffers;
 mod launch;
 mod life;
 mod limits;

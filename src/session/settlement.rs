@@ -36,8 +36,10 @@ impl<D: Device> Session<D> {
         outcome: Result<Readback, Error>,
     ) -> Option<Settlement> {
         let at = self.place_in_flight(batch, generation)?;
-        if outcome.is_ok() {
-            self.confirm_writes(at);
+        match &outcome {
+            Ok(_) => self.confirm_writes(at),
+            Err(Error::OutOfMemory(_)) => self.remake_unusable(at),
+            Err(_) => {}
         }
         if self.requeue_lost(at, &outcome) || self.retry_in_smaller_chunks(at, &outcome) {
             return None;

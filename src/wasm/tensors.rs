@@ -12,6 +12,9 @@ use crate::tensor::WORD;
 /// Added to the number of a home where the data is packed already.
 const AS_GIVEN: u32 = 8;
 
+/// Added to the number of a home where the data is a snapshot.
+const AS_SNAPSHOT: u32 = 16;
+
 /// Bytes of a quad.
 const QUAD: u64 = 16;
 
@@ -29,10 +32,11 @@ impl Core {
     }
 
     /// Copies a tensor's data to the device, which keeps it in the format of this home; with
-    /// `AS_GIVEN` the data is in that format already. Rows of `row` words may lie in several
-    /// buffers; with 0 all must lie in one.
+    /// `AS_GIVEN` the data is in that format already. With `AS_SNAPSHOT` a tensor that was lost
+    /// with its device may be read again, because the page tells which writes the data lacks.
+    /// Rows of `row` words may lie in several buffers; with 0 all must lie in one.
     pub fn fill(&self, tensor: u32, data: &js_sys::Uint32Array, home: u32, row: u32) -> f64 {
-        let packing = Home::ALL[(home & !AS_GIVEN) as usize].packing();
+        let packing = Home::ALL[(home & !(AS_GIVEN | AS_SNAPSHOT)) as usize].packing();
         let to_pack = packing.filter(|_| home & AS_GIVEN == 0);
         let mut session = self.inner.session();
         let words = data.length();
@@ -79,6 +83,9 @@ impl Core {
                 }
             }
         });
+        if filled.is_ok() && home & AS_SNAPSHOT != 0 {
+            session.heal(tensor);
+        }
         self.inner.number(filled.map(|()| 0))
     }
 

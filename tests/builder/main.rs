@@ -24,6 +24,7 @@ mod products;
 mod shapes;
 mod sharing;
 mod simulation;
+mod steps;
 mod storage;
 mod stores;
 mod tensors;

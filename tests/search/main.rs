@@ -22,4 +22,5 @@ mod random;
 #[allow(dead_code, reason = "each test target uses its own part")]
 #[path = "../samples/mod.rs"]
 mod samples;
+mod tensor_lives;
 mod tensors;

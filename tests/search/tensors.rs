@@ -1,30 +1,28 @@
-//! Vectors that go from tensors straight into an index: what is found, what comes back to the host,
-//! and what a lost device takes along.
+//! Vectors that go from tensors straight into an index: what is found, and what comes back to the
+//! host.
 
 use framebatch::tensor::Packing;
-use framebatch::{
-    Code, EngineChoice, Filter, Gpu, Hit, Index, IndexConfig, Metric, Search, Storage, Tensor,
-};
+use framebatch::{Code, Filter, Gpu, Hit, Index, IndexConfig, Metric, Search, Storage, Tensor};
 
 use crate::engines;
 use crate::life::send;
 use crate::oracle::{Saved, config, vectors};
 use crate::samples::Samples;
 
-const PACKINGS: [Option<Packing>; 4] = [
+pub(crate) const PACKINGS: [Option<Packing>; 4] = [
     None,
     Some(Packing::F16),
     Some(Packing::Bf16),
     Some(Packing::Int8),
 ];
 
-fn tensor(gpu: &Gpu, floats: &[f32], dim: usize) -> Tensor {
+pub(crate) fn tensor(gpu: &Gpu, floats: &[f32], dim: usize) -> Tensor {
     let rows = (floats.len() / dim) as u32;
     gpu.tensor(floats, &[rows, dim as u32]).unwrap()
 }
 
 /// A tensor of the same floats that a call has computed.
-fn computed(gpu: &Gpu, floats: &[f32], dim: usize) -> Tensor {
+pub(crate) fn computed(gpu: &Gpu, floats: &[f32], dim: usize) -> Tensor {
     let rows = (floats.len() / dim) as u32;
     let own = floats.to_vec();
     gpu.compute(|batch| {
@@ -34,16 +32,16 @@ fn computed(gpu: &Gpu, floats: &[f32], dim: usize) -> Tensor {
     .unwrap()
 }
 
-fn search(index: &Index, query: &[f32], count: usize) -> Search {
+pub(crate) fn search(index: &Index, query: &[f32], count: usize) -> Search {
     index.search(query, count, Filter::All)
 }
 
-fn ids(hits: &[Hit]) -> Vec<u32> {
+pub(crate) fn ids(hits: &[Hit]) -> Vec<u32> {
     hits.iter().map(|hit| hit.id).collect()
 }
 
 /// Sends a download, and waits for it.
-fn download(gpu: &Gpu, index: &Index) {
+pub(crate) fn download(gpu: &Gpu, index: &Index) {
     let waiting = index.download();
     let gpu = gpu.clone();
     let flushing = std::thread::spawn(move || waiting.wait());
@@ -55,7 +53,7 @@ fn download(gpu: &Gpu, index: &Index) {
 }
 
 /// The words of an index's vectors, by what `save` gives.
-fn words(index: &Index) -> Vec<u32> {
+pub(crate) fn words(index: &Index) -> Vec<u32> {
     let bytes = index.save().unwrap();
     let words = bytes.chunks_exact(4);
     words
@@ -345,78 +343,4 @@ fn a_download_loses_nothing_of_what_happens_meanwhile() {
         drop(index);
         assert_eq!(gpu.stats().tensors.f32, 0, "of {bytes}");
     }
-}
-
-#[test]
-fn a_loss_leaves_what_tensors_with_data_gave() {
-    let gpu = engines::open(EngineChoice::Gpu, engines::manual());
-    let dim = 3;
-    let index = gpu
-        .index(&[1.0, 0.0, 0.0], config(dim, Metric::Dot))
-        .unwrap();
-    let kept = tensor(&gpu, &[2.0, 0.0, 0.0, 3.0, 0.0, 0.0], dim);
-    let written = gpu.tensor(&[4.0, 0.0, 0.0], &[3]).unwrap();
-    for tensor in [&kept, &written] {
-        index.add_tensor(tensor).unwrap();
-    }
-    index.remove(&[2]).unwrap();
-    let query = [1.0, 0.0, 0.0];
-    let found = send(&gpu, vec![search(&index, &query, 3)]);
-    assert_eq!(ids(&found[0]), [3, 1, 0]);
-
-    // All sources have their data: the vectors are there again, for what waits too.
-    let waiting = search(&index, &query, 3);
-    gpu.wgpu_device().expect("a GPU").destroy();
-    assert_eq!(send(&gpu, vec![waiting])[0], found[0]);
-    assert!(index.lost().is_empty());
-
-    // One was written since, one was computed, and one is gone.
-    let gone = gpu.tensor(&[6.0, 0.0, 0.0], &[3]).unwrap();
-    let made = computed(&gpu, &[5.0, 0.0, 0.0], dim);
-    index.add_tensor(&made).unwrap();
-    index.add_tensor(&gone).unwrap();
-    drop(gone);
-    let store = gpu.compute_into(&written, |batch| {
-        let x = batch.tensor(&written)?;
-        batch.scale(x, 2.0)
-    });
-    let found = send(&gpu, vec![search(&index, &query, 5)]);
-    store.wait().unwrap();
-    assert_eq!(ids(&found[0]), [5, 4, 3, 1, 0]);
-    let waiting = search(&index, &query, 5);
-    gpu.wgpu_device().expect("a GPU").destroy();
-    gpu.flush();
-    assert_eq!(waiting.wait().unwrap_err().code(), Code::DeviceLost);
-    assert_eq!(index.lost(), [3, 4, 5]);
-    let error = search(&index, &query, 1).wait().unwrap_err();
-    assert_eq!(error.code(), Code::DeviceLost);
-    let text = error.to_string();
-    assert!(
-        text.contains("3 vectors of the index are lost; remove"),
-        "{text}"
-    );
-    assert_eq!(index.len(), 5);
-    index.remove(&index.lost()).unwrap();
-    let again = index.add_tensor(&kept).unwrap();
-    let found = send(&gpu, vec![search(&index, &query, 4)]);
-    assert_eq!(ids(&found[0]), [1 + again[0], 1, again[0], 0]);
-
-    // A source that is lost itself: the search behind it fails, and the next one finds the rest.
-    let late = index.add_tensor(&made).unwrap();
-    let refused = search(&index, &query, 1);
-    gpu.flush();
-    let error = refused.wait().unwrap_err();
-    assert_eq!(error.code(), Code::DeviceLost, "{error}");
-    while index.lost().is_empty() {
-        std::thread::yield_now();
-    }
-    assert_eq!(index.lost(), late);
-    index.remove(&late).unwrap();
-    assert_eq!(send(&gpu, vec![search(&index, &query, 4)])[0], found[0]);
-
-    // What was downloaded outlives every loss.
-    download(&gpu, &index);
-    drop(kept);
-    gpu.wgpu_device().expect("a GPU").destroy();
-    assert_eq!(send(&gpu, vec![search(&index, &query, 4)])[0], found[0]);
 }

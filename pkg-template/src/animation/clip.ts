@@ -158,9 +158,10 @@ export class Clip {
    * `gpu.warmup` compiled it. Without `gpu.flush()` it waits while three batches are on
    * their way.
    * Calls on one tensor keep the order in which they were made: one that reads it finds what
-   * calls before it wrote. After a loss of the device the tensor's buffer holds the tensor's own
-   * data until it is written again, and what reads the tensor rejects with `device-lost` until
-   * one call has written all of it.
+   * calls before it wrote. From then on only the device has the tensor's values: after a lost
+   * device `restored` names the tensor, and what reads it, `gpuBuffer()` too, rejects with
+   * `device-lost` until one call has written all of it. A tensor made with `snapshotEvery` holds
+   * its last snapshot.
    *
    * @example
    * const pose = gpu.tensor(new Float32Array(instances * clip.width));

@@ -5,11 +5,13 @@
 // `src/graph/sampling.rs` describes the same for the core. What may be wrong with a call
 // is found in `clip.ts` and `layers.ts`.
 
+import type { Answer, Call } from "../calls/call.js";
 import type { CheckedOptions } from "../calls/call-options.js";
 import { type CallMethod, Operands } from "../calls/operands.js";
 import { checkInto } from "../checks/arrays.js";
 import { type Arena } from "../memory/arena.js";
 import { aligned } from "../memory/arrays.js";
+import type { Results } from "../memory/results.js";
 import type { Node } from "../tensor/node.js";
 import type { ResidentTensors } from "../tensor/resident-tensors.js";
 import type { TensorStorage } from "../tensor/storage.js";
@@ -62,6 +64,8 @@ export const BLEND_TO: CallMethod = { name: "blendTo", ...FLOATS };
 export class SampleOperands extends Operands {
   readonly rows: number;
   private storage: TensorStorage | undefined;
+  /** Snapshots that were begun of the tensor when the call was made. */
+  private begun = 0;
 
   constructor(
     method: CallMethod,
@@ -83,6 +87,11 @@ export class SampleOperands extends Operands {
   }
 
   override check(about: string, terms: CheckedOptions | undefined): void {
+    if (this.target !== undefined) {
+      const storage = this.target.node.storage!;
+      storage.isTarget = true;
+      this.begun = storage.snapshots?.begun ?? 0;
+    }
     const into = terms?.into;
     if (into === undefined) return;
     const type = "Float32Array";
@@ -105,6 +114,25 @@ export class SampleOperands extends Operands {
 
   override unpin(): void {
     if (this.storage !== undefined) this.target!.residents.unpin(this.storage);
+  }
+
+  override answer(
+    call: Call,
+    results: Results,
+    offset: number,
+    words: number,
+  ): Answer {
+    if (this.storage === undefined) {
+      return super.answer(call, results, offset, words);
+    }
+    this.storage.store(undefined);
+    this.target!.residents.written(this.storage, this.begun);
+    return undefined;
+  }
+
+  // A call that is rejected wrote nothing: what fails later is told by readings.
+  override rejected(reason: unknown): void {
+    this.storage?.abandon(reason);
   }
 
   write(arena: Arena): number {
@@ -154,7 +182,12 @@ export class SampleOperands extends Operands {
     const { target } = this;
     if (target === undefined) return undefined;
     const storage = target.node.storage!;
-    if (storage.failure !== undefined) throw storage.failure;
+    if (storage.failure !== undefined) {
+      // A lost tensor is there again once all of it is written.
+      const isWhole = this.rows * this.width === storage.words;
+      if (!isWhole) throw storage.failure;
+      storage.expect();
+    }
     target.residents.makeResident(target.node);
     return storage;
   }

@@ -12,6 +12,11 @@ import {
   labeled,
 } from "../checks/options.js";
 import { checkPriority, type Priority } from "../checks/priority.js";
+import {
+  checkStorageOptions,
+  STORAGE_NAMES,
+  type StorageOptions,
+} from "../checks/storage-options.js";
 import type { Operand, Result } from "../memory/arrays.js";
 import type { BatchFacts } from "../metrics/batch-facts.js";
 import type { CallMethod } from "./operands.js";
@@ -75,7 +80,7 @@ export interface GradientsOptions<
 export type StoreOptions = Omit<CallOptions, "into">;
 
 /** What `tensor.compute` and `gpu.computeAll` take last. */
-export interface ComputeOptions extends StoreOptions {
+export interface ComputeOptions extends StoreOptions, StorageOptions {
   /**
    * Remembers how the tensor was computed, to compute it again on another device when this
    * one is lost: as long as no operand is disposed of or written, and at most 32 calls deep.
@@ -129,7 +134,7 @@ const GRADIENTS_NAMES: Record<keyof GradientsOptions, true> = {
 };
 const { into: _into, ...STORE_NAMES } = CALL_NAMES;
 const COMPUTE_NAMES: Record<keyof ComputeOptions, true> = {
-  keep: true,
+  ...STORAGE_NAMES,
   ...STORE_NAMES,
 };
 const NAMES = {
@@ -161,9 +166,7 @@ export function checkCallOptions(
     flush,
     priority = inherited,
     onMetrics,
-    keep = true,
   } = options as Omit<AnyOptions, "into"> & {
-    keep?: boolean;
     into?: CheckedOptions["into"];
   };
   if (!Number.isSafeInteger(width) || width < 1) {
@@ -172,8 +175,8 @@ export function checkCallOptions(
   if (field !== undefined && typeof field !== "string") {
     throw invalid(about, `field must be a string, got ${kindOf(field)}`);
   }
-  if (typeof keep !== "boolean") {
-    throw invalid(about, `keep must be true or false, got ${kindOf(keep)}`);
+  if (method.option === "keep") {
+    checkStorageOptions(about, options as ComputeOptions);
   }
   checkSignal(about, signal);
   if (deadlineMs !== undefined && !(deadlineMs >= 0)) {

@@ -33,6 +33,9 @@ export type Settle = (
 /** Added to the home of a tensor whose data comes packed. */
 export const AS_GIVEN = 8;
 
+/** Added to the home of a tensor that is filled from a snapshot after a loss. */
+export const AS_SNAPSHOT = 16;
+
 /**
  * A session in Rust. A number below 0 says that a method failed, and `failure` then
  * says why. Whatever is thrown is a defect of the library, and ends the session.
@@ -87,8 +90,9 @@ export interface Core {
   hold(words?: number, apart?: Uint32Array): number;
   /**
    * Uploads a tensor's data at once, packed as its home says; with `AS_GIVEN` the data
-   * is packed already. Rows of `row` words may lie in several buffers; without `row`,
-   * all data lies in one.
+   * is packed already. With `AS_SNAPSHOT` a tensor that calls wrote on a lost device may be
+   * read again, though the data is older. Rows of `row` words may lie in several buffers;
+   * without `row`, all data lies in one.
    */
   fill(tensor: number, data: Uint32Array, home: number, row?: number): number;
   /**

@@ -19,6 +19,8 @@ import { PendingCalls } from "./pending-calls.js";
 export class Tickets {
   /** The calls that have a ticket and no answer. */
   readonly pending = new PendingCalls();
+  /** Aborts the calls that give their places in a full queue to others. */
+  readonly yielding = new Set<AbortController>();
   arena!: Arena;
   private core!: Core;
   private keys: Keys | undefined;
@@ -44,6 +46,9 @@ export class Tickets {
     // Each key is released with its call, whatever becomes of the call.
     const key = keys === undefined ? 0 : keys.hold(terms?.key);
     try {
+      if (this.yielding.size > 0 && core.desired_size() <= 0) {
+        for (const controller of this.yielding) controller.abort();
+      }
       const { elements, rows, scalar } = operands;
       call.elements = elements;
       const structure = operands.write(this.arena, terms);

@@ -32,13 +32,19 @@ import { Tickets } from "../queue/tickets.js";
 import { settle } from "../results/settlement.js";
 import { Streams } from "../stream/streams.js";
 import { ChainWriter } from "../tensor/chain-writer.js";
-import { ResidentTensors } from "../tensor/resident-tensors.js";
+import {
+  ResidentTensors,
+  type TensorNews,
+} from "../tensor/resident-tensors.js";
+import { takeSnapshot } from "../tensor/snapshot-reading.js";
 import { recomputeTensors } from "../tensor/stored-calls.js";
 import { BatchListeners } from "./batch-listeners.js";
 import type { Companion } from "./companion.js";
 import { DeviceListeners } from "./device-listeners.js";
 import { beginDryRun, type DryRun, WarmupOperands } from "./dry-run.js";
 import { type SenderConfig, Sender } from "./sender.js";
+
+const NO_NEWS: TensorNews = { lostTensors: [], revertedTensors: [] };
 
 /** An open core, and what a session needs beside the core. */
 export interface Running extends SenderConfig {
@@ -61,8 +67,10 @@ export class Calls {
   /** The listeners to events of the device. */
   readonly deviceListeners = new DeviceListeners();
   /** The tensors that lie on the device for longer than a call. */
-  readonly residents = new ResidentTensors((thrown) =>
-    this.fail("tensor", thrown),
+  readonly residents = new ResidentTensors(
+    (thrown) => this.fail("tensor", thrown),
+    // An answer is being given at this moment, and its caller goes on behind the snapshot.
+    (storage) => queueMicrotask(() => takeSnapshot(this, storage)),
   );
   /** The core's numbers of the structures of methods on arrays. */
   readonly structures = new Structures();
@@ -242,7 +250,9 @@ export class Calls {
       // all tensors to the other device. A call may be entering the core at this moment,
       // so listeners, which may make calls, are told later.
       const news = event === "relieved" ? "fallback" : "restored";
-      return queueMicrotask(() => this.deviceListeners.tell(news, message, []));
+      return queueMicrotask(() =>
+        this.deviceListeners.tell(news, message, NO_NEWS),
+      );
     }
     // Tensors are filled first: the core sends the waiting calls as soon as this returns.
     this.residents.hear(event);
@@ -252,8 +262,7 @@ export class Calls {
     if (event !== "lost" && this.core !== undefined) {
       this.sender.returned(false);
     }
-    const lost = this.residents.takeLost();
-    this.deviceListeners.tell(event, message, lost);
+    this.deviceListeners.tell(event, message, this.residents.takeNews());
   };
 
   /** Gives a call up because its signal says so. */
@@ -292,6 +301,11 @@ export class Calls {
   /** Whether calls are planned only, and will not be sent. */
   get isRecording(): boolean {
     return this.dryRun !== undefined;
+  }
+
+  /** Aborts the calls that give their places in a full queue to others. */
+  get yielding(): Set<AbortController> {
+    return this.tickets.yielding;
   }
 
   /** Batches in flight that a GPU computes. */

@@ -4,16 +4,17 @@
 
 import { invalid, report } from "../checks/errors.js";
 import type { DeviceEvent } from "../core/core.js";
-import type { LostTensor } from "../tensor/resident-tensors.js";
+import type { TensorNews } from "../tensor/resident-tensors.js";
 
-/** What a listener is told. */
-export interface DeviceNews {
+/**
+ * What a listener is told. Tensors come with `restored` and `fallback`: `lostTensors` could not
+ * be restored, and `revertedTensors` hold what they held at their last snapshot.
+ */
+export interface DeviceNews extends TensorNews {
   /** The event's own name. */
   readonly type: DeviceEvent;
   /** What happened, in a sentence. */
   readonly message: string;
-  /** With `restored` and `fallback`: the tensors that could not be restored. */
-  readonly lostTensors: readonly LostTensor[];
 }
 
 /** A function that hears of the device. */
@@ -39,14 +40,10 @@ export class DeviceListeners {
   }
 
   /** Tells everyone. A listener that throws is reported and stops nobody. */
-  tell(
-    type: DeviceEvent,
-    message: string,
-    lostTensors: readonly LostTensor[],
-  ): void {
+  tell(type: DeviceEvent, message: string, tensors: TensorNews): void {
     for (const listener of [...this.byEvent[type]]) {
       try {
-        listener({ type, message, lostTensors });
+        listener({ type, message, ...tensors });
       } catch (error) {
         report(error); // Browsers report what a page's own event listeners throw, too.
       }

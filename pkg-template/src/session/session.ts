@@ -316,8 +316,8 @@ export class Session extends Interpolation {
    * GPU stayed, until one is found and `restored`, or for one batch that the GPU had no
    * memory for (`fallback`; on a session of `shared` also when it opens without a GPU in
    * hardware). Pending calls wait meanwhile and are answered either way. With `restored` and
-   * `fallback` come the tensors that nothing could restore, as `lostTensors`. Returns a
-   * function that ends it.
+   * `fallback` come the tensors that nothing could restore, as `lostTensors`, and those that hold
+   * their last snapshot, as `revertedTensors`. Returns a function that ends it.
    *
    * The event `batch` tells what each batch was, and where its time went, when all of it is
    * back. Batches are measured only while somebody listens.

@@ -2,7 +2,11 @@
 //
 // How data is checked and copied is in `copy-in.ts`. Nothing is uploaded here.
 
-import { invalid, kindOf } from "../checks/errors.js";
+import { invalid } from "../checks/errors.js";
+import {
+  checkStorageOptions,
+  type StorageOptions,
+} from "../checks/storage-options.js";
 import type { Span } from "../memory/arrays.js";
 import { PACKED, RESIDENT } from "./codes.js";
 import { largestOf, copyIn, type TensorData } from "./copy-in.js";
@@ -23,7 +27,7 @@ import type { TensorSession } from "./tensor-session.js";
 export type StorageType = "f32" | keyof typeof PACKED | "auto";
 
 /** What `gpu.tensor` takes last. All of it is optional. */
-export interface TensorOptions {
+export interface TensorOptions extends StorageOptions {
   /**
    * How the device keeps floats, to spare memory: every operation takes such a tensor, and
    * computes in float32 with the values that were kept, which `read` gives. A `Uint16Array`
@@ -50,11 +54,10 @@ export function inputOf(
   about: string,
   data: TensorData,
   dims?: readonly number[],
-  { dtype, keep = true, label }: TensorOptions = {},
+  options: TensorOptions = {},
 ): Node {
-  if (typeof keep !== "boolean") {
-    throw invalid(about, `keep must be true or false, got ${kindOf(keep)}`);
-  }
+  checkStorageOptions(about, options);
+  const { dtype, keep = true, label, snapshotEvery } = options;
   const { data: own, shape } = copyIn(slab, about, data, dims);
   const home = homeOf(about, own, dtype);
   const largest =
@@ -68,7 +71,14 @@ export function inputOf(
     keep,
     label,
     row,
+    options,
   );
+  if (snapshotEvery !== undefined && home !== RESIDENT) {
+    throw invalid(
+      about,
+      "no call writes a tensor in fewer bits, so there is nothing to take snapshots of; leave snapshotEvery out, or make it with dtype 'f32'",
+    );
+  }
   return input(shape, storage);
 }
 

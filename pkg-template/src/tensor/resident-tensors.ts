@@ -13,6 +13,7 @@ import {
 } from "../checks/errors.js";
 import {
   AS_GIVEN,
+  AS_SNAPSHOT,
   checked,
   type Core,
   type DeviceEvent,
@@ -41,6 +42,23 @@ export interface LostTensor {
   readonly error: FramebatchError;
 }
 
+/** A tensor that holds its last snapshot, because it went with a device. */
+export interface RevertedTensor {
+  /** The label that the tensor was made with. */
+  readonly label: string | undefined;
+  readonly elements: number;
+  /** Acknowledged writes that the snapshot lacks, and that are gone. */
+  readonly writes: number;
+}
+
+/** What became of tensors with a device. */
+export interface TensorNews {
+  /** The tensors that nothing could restore. */
+  readonly lostTensors: readonly LostTensor[];
+  /** The tensors that hold what they held at their last snapshot. */
+  readonly revertedTensors: readonly RevertedTensor[];
+}
+
 /** The resident tensors of one session. */
 export class ResidentTensors {
   private core: Core | undefined;
@@ -52,13 +70,16 @@ export class ResidentTensors {
   private readonly collected = new FinalizationRegistry<TensorStorage>(
     (storage) => this.drop(storage),
   );
-  private lost: TensorStorage[] = [];
+  private lost: LostTensor[] = [];
+  private reverted: RevertedTensor[] = [];
   /** Whether there is no device to upload to. */
   isLost = false;
 
   constructor(
     /** Hears what the core throws when it has trapped. */
     private readonly trapped: (thrown: unknown) => void,
+    /** Hears of tensors of which a snapshot is due. */
+    private readonly due: (storage: TensorStorage) => void,
   ) {}
 
   /** The session is open. */
@@ -101,6 +122,7 @@ export class ResidentTensors {
     if (storage.dropped) return;
     storage.dropped = true;
     storage.recomputation = undefined;
+    storage.snapshots = undefined;
     this.collected.unregister(storage);
     this.early.delete(storage);
     if (storage.pins === 0) this.free(storage);
@@ -110,6 +132,11 @@ export class ResidentTensors {
   unpin(storage: TensorStorage): void {
     storage.pins -= 1;
     if (storage.dropped && storage.pins === 0) this.free(storage);
+  }
+
+  /** A call wrote the tensor that was made when so many of its snapshots had been begun. */
+  written(storage: TensorStorage, begun: number): void {
+    if (storage.snapshots?.note(begun)) this.due(storage);
   }
 
   /** Where a tensor lies; undefined on the CPU. */
@@ -122,8 +149,8 @@ export class ResidentTensors {
   }
 
   /**
-   * Uploads everything again when there is another device, and makes room for what is to be
-   * computed again.
+   * Uploads everything again when there is another device, snapshots too, and makes room for
+   * what is to be computed again.
    */
   hear(event: DeviceEvent): void {
     this.isLost = event === "lost";
@@ -155,25 +182,44 @@ export class ResidentTensors {
     }
   }
 
-  /** A tensor's data went with the device: what reads the tensor rejects from here on. */
-  lose(storage: TensorStorage, cause: unknown): void {
-    storage.failure = lostError(storage, cause);
-    storage.place = undefined;
+  /**
+   * Fills a tensor from its last snapshot, which is older than what calls wrote; `why` nothing
+   * else brings it back. Without a snapshot the tensor is lost.
+   */
+  revert(storage: TensorStorage, why: string): void {
+    const { snapshots, label, words: elements } = storage;
     storage.recomputation = undefined;
-    this.lost.push(storage);
-    // The core settles calls that name a released tensor as `device-lost`.
-    this.release(storage);
+    storage.data = snapshots?.data;
+    try {
+      if (storage.data === undefined) throw new Error(why);
+      this.fill(storage, AS_SNAPSHOT);
+      storage.failure = undefined;
+      const writes = snapshots!.revert();
+      this.reverted.push({ label, elements, writes });
+    } catch (error) {
+      this.lose(storage, error);
+    }
+    storage.data = undefined;
   }
 
-  /** The tensors that were lost since this was asked last. */
-  takeLost(): readonly LostTensor[] {
-    const lost = this.lost.map(({ label, words: elements, failure }) => ({
-      label,
-      elements,
-      error: failure!,
-    }));
+  /** What became of tensors since this was asked last. */
+  takeNews(): TensorNews {
+    const { lost: lostTensors, reverted: revertedTensors } = this;
     this.lost = [];
-    return lost;
+    this.reverted = [];
+    return { lostTensors, revertedTensors };
+  }
+
+  /** A tensor's data went with the device: what reads the tensor rejects from here on. */
+  private lose(storage: TensorStorage, cause: unknown): void {
+    const { label, words: elements } = storage;
+    const error = lostError(storage, cause);
+    storage.failure = error;
+    storage.place = undefined;
+    storage.recomputation = undefined;
+    this.lost.push({ label, elements, error });
+    // The core settles calls that name a released tensor as `device-lost`.
+    this.release(storage);
   }
 
   private hold(
@@ -183,7 +229,8 @@ export class ResidentTensors {
     if (storage.home === AUTO) {
       storage.home = this.suitsF16(storage) ? PACKED.f16 : RESIDENT;
     }
-    const shares = storage.home === RESIDENT && storage.place === undefined;
+    const { home, place, hasOwnBuffer } = storage;
+    const shares = home === RESIDENT && place === undefined && !hasOwnBuffer;
     const words = shares ? storage.words : undefined;
     const apart = others && numbersOf(others);
     storage.number = this.ask(() =>
@@ -209,7 +256,7 @@ export class ResidentTensors {
     }
     if (contents === "data") return this.fill(storage);
     if (contents === "stored" && recomputation === undefined) {
-      throw new Error("only the device had it");
+      return this.revert(storage, "only the device had it");
     }
     this.allocate(storage);
   }
@@ -232,7 +279,7 @@ export class ResidentTensors {
     );
   }
 
-  private fill(storage: TensorStorage): void {
+  private fill(storage: TensorStorage, how = 0): void {
     const source = allocate(wantOf(storage), () => storage.own());
     if (source === undefined) {
       throw new FramebatchError("device-lost", "it was made with keep: false");
@@ -240,13 +287,17 @@ export class ResidentTensors {
     if (source.length !== storage.words) {
       throw new FramebatchError("device-lost", "its array was detached");
     }
-    const home =
-      source instanceof Uint16Array ? storage.home | AS_GIVEN : storage.home;
+    const packed = source instanceof Uint16Array ? AS_GIVEN : 0;
     const words = allocate(wantOf(storage), () => wordsOf(source));
     this.ask(() =>
       checked(
         this.core!,
-        this.core!.fill(storage.number, words, home, storage.row),
+        this.core!.fill(
+          storage.number,
+          words,
+          storage.home | packed | how,
+          storage.row,
+        ),
       ),
     );
     if (!storage.keep) storage.data = undefined;

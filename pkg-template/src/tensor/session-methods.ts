@@ -5,6 +5,7 @@ import { endedError } from "../calls/call-errors.js";
 import type { CallOptions, ComputeOptions } from "../calls/call-options.js";
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkOptions, labeled } from "../checks/options.js";
+import { STORAGE_NAMES } from "../checks/storage-options.js";
 import { where } from "./arithmetic.js";
 import { type BufferOptions, bufferInput, isBuffer } from "./buffer-input.js";
 import type { TensorData } from "./copy-in.js";
@@ -26,7 +27,7 @@ export type ReadAllOptions = Omit<CallOptions, "into"> & {
 const NO_OPTIONS: TensorOptions & BufferOptions = {};
 const TENSOR_NAMES: Record<keyof TensorOptions, true> = {
   dtype: true,
-  keep: true,
+  ...STORAGE_NAMES,
   label: true,
 };
 

@@ -5,10 +5,12 @@
 // data is checked and copied is in `copy-in.ts`.
 
 import { FramebatchError, subject } from "../checks/errors.js";
+import type { StorageOptions } from "../checks/storage-options.js";
 import type { TensorBuffer } from "../core/core.js";
 import type { Span } from "../memory/arrays.js";
 import { PACKED, RESIDENT } from "./codes.js";
 import type { Recomputation } from "./recomputation.js";
+import { Snapshots } from "./snapshots.js";
 
 /** Words from which on data lies on the device at once, and is not copied. */
 export const LARGE = 16_384;
@@ -50,10 +52,16 @@ export class TensorStorage {
   recomputation: Recomputation | undefined;
   /** Whether it is known when the tensor's node is collected. */
   isWatched = false;
+  /** Pending calls that write the tensor. */
+  writes = 0;
   /** Whether calls write the tensor, which is on the device then. */
   isTarget = false;
   /** Whether the data goes with its call, however long it is. */
   isPassing = false;
+  /** Whether no other tensor may share the buffer. */
+  readonly hasOwnBuffer: boolean;
+  /** What the page keeps of what calls wrote; undefined unless asked for, and once dropped. */
+  snapshots: Snapshots | undefined;
 
   constructor(
     /** The page's own data; undefined once only the device has it, or nobody needs it. */
@@ -67,7 +75,13 @@ export class TensorStorage {
     readonly label: string | undefined,
     /** Elements of a row along the first axis; 0 where all data must lie in one buffer. */
     readonly row = 0,
-  ) {}
+    { ownBuffer = false, snapshotEvery }: StorageOptions = {},
+  ) {
+    this.hasOwnBuffer = ownBuffer;
+    if (snapshotEvery !== undefined) {
+      this.snapshots = new Snapshots(snapshotEvery);
+    }
+  }
 
   /** Whether the next call finds the data on the device: data that is used twice is used often. */
   get isResident(): boolean {
@@ -92,11 +106,20 @@ export class TensorStorage {
     this.failure = undefined;
   }
 
+  /** A call that was going to write the tensor is rejected, and wrote nothing. */
+  abandon(reason: unknown): void {
+    if (this.contents === "expected") this.failure = lostError(this, reason);
+  }
+
   /**
    * A call wrote the tensor. Invariant: the page's data is older from here on, and neither
-   * travels with calls nor restores the tensor.
+   * travels with calls nor restores the tensor, but as a snapshot.
    */
   store(recomputation: Recomputation | undefined): void {
+    const { snapshots, contents, keep } = this;
+    if (snapshots !== undefined && contents === "data" && keep) {
+      snapshots.data = this.data;
+    }
     this.contents = "stored";
     this.data = undefined;
     // What a later call wrote stands, though an earlier one failed.

@@ -40,7 +40,7 @@ export function compute<Answer extends object>(
   calls: TensorSession,
   { method, roots, options, give }: Computation<Answer>,
 ): Promise<Answer> {
-  const nodes = roots.map((root) => inputLike(root, options?.label));
+  const nodes = roots.map((root) => inputLike(root, options ?? {}));
   const holdsAny = ({ shape }: Node): boolean => shape.count > 0;
   const operands = new StoredOperands(calls.chains, {
     method,
@@ -113,7 +113,8 @@ export function write(
       `data has ${words} elements and begins at element ${offset}, but the tensor holds ${shape.count}; give fewer, or a smaller offset`,
     );
   }
-  const storage = storageOf(words, dtype, options?.label);
+  const label = options?.label;
+  const storage = storageOf(words, dtype, label === undefined ? {} : { label });
   // While the session opens, the caller may change its array before the call is written.
   storage.data = calls.core === undefined ? copyOf(about, own) : own;
   storage.isPassing = true;
@@ -125,7 +126,7 @@ export function write(
 
 /**
  * Computes tensors again that another device has room for, each behind its operands. Those
- * whose operands are not what they were are lost.
+ * whose operands are not what they were hold their last snapshots, or are lost.
  */
 export function recomputeTensors(calls: TensorSession): void {
   const { residents } = calls;
@@ -139,8 +140,7 @@ export function recomputeTensors(calls: TensorSession): void {
 function recompute(calls: TensorSession, storage: TensorStorage): void {
   const { recomputation, label } = storage;
   if (!isRepeatable(recomputation!)) {
-    const cause = new Error("what it was computed from is gone");
-    return calls.residents.lose(storage, cause);
+    return calls.residents.revert(storage, "what it was computed from is gone");
   }
   const { root } = recomputation!;
   const operands = new StoredOperands(calls.chains, {
@@ -182,9 +182,9 @@ function store(
 /** An input that is going to be computed, shaped like a result. */
 function inputLike(
   { shape, dtype }: { shape: Shape; dtype: number },
-  label: string | undefined,
+  options: ComputeOptions,
 ): Node {
-  const storage = storageOf(shape.count, dtype, label);
+  const storage = storageOf(shape.count, dtype, options);
   if (shape.count > 0) storage.expect();
   return input(shape, storage);
 }
@@ -192,12 +192,22 @@ function inputLike(
 function storageOf(
   words: number,
   dtype: number,
-  label: string | undefined,
+  options: ComputeOptions,
 ): TensorStorage {
   const largest = dtype === FLOATS ? undefined : UNKNOWN;
   const memory = dtype === FLOATS ? new Float32Array(0) : new Uint32Array(0);
   const data = { memory, start: 0, words: 0 };
-  return new TensorStorage(data, words, RESIDENT, largest, true, label);
+  const { label } = options;
+  return new TensorStorage(
+    data,
+    words,
+    RESIDENT,
+    largest,
+    true,
+    label,
+    0,
+    options,
+  );
 }
 
 function checkTarget(about: string, { storage }: Node): void {

@@ -5,6 +5,7 @@
 
 import type { Answer } from "../calls/call.js";
 import type { CheckedOptions } from "../calls/call-options.js";
+import type { Arena } from "../memory/arena.js";
 import type { Targets } from "./chain-encoder.js";
 import { ChainOperands } from "./chain-operands.js";
 import type { ChainWriter } from "./chain-writer.js";
@@ -53,7 +54,10 @@ export class StoredOperands extends ChainOperands {
   private readonly storages: readonly TensorStorage[];
   private readonly isRemembered: boolean;
   private readonly given: Answer;
+  /** Snapshots that were begun of the target when the call was made. */
+  private begun = 0;
   private records: readonly (Recomputation | undefined)[] = [];
+  private isPending = false;
 
   constructor(
     writer: ChainWriter,
@@ -72,6 +76,7 @@ export class StoredOperands extends ChainOperands {
       storage.isTarget = true;
       if (storage.largest !== undefined) storage.largest = UNKNOWN;
     }
+    this.begun = this.storages[0]?.snapshots?.begun ?? 0;
     super.check(about, terms);
     if (this.isRemembered) this.records = this.asked.map(recomputationOf);
   }
@@ -80,26 +85,45 @@ export class StoredOperands extends ChainOperands {
     return this.given;
   }
 
+  override write(arena: Arena): number {
+    const structure = super.write(arena);
+    this.isPending = true;
+    for (const storage of this.storages) storage.writes += 1;
+    return structure;
+  }
+
   override answer(): Answer {
+    this.settle();
     this.storages.forEach((storage, i) => {
       const record = this.records[i];
       const isKept = record !== undefined && isRepeatable(record);
       storage.store(isKept && !storage.dropped ? record : undefined);
+      if (this.method !== RECOMPUTE) {
+        this.writer.residents.written(storage, this.begun);
+      }
     });
     return this.given;
   }
 
   // A call that is rejected wrote nothing: what fails later is told by readings.
   override rejected(reason: unknown): void {
+    this.settle();
     for (const storage of this.storages) this.abandon(storage, reason);
+  }
+
+  private settle(): void {
+    if (!this.isPending) return;
+    this.isPending = false;
+    for (const storage of this.storages) storage.writes -= 1;
   }
 
   private abandon(storage: TensorStorage, reason: unknown): void {
     if (this.method === COMPUTE || this.method === COMPUTE_ALL) {
       return this.writer.residents.drop(storage);
     }
-    if (this.method === RECOMPUTE || storage.contents === "expected") {
-      storage.failure = lostError(storage, reason);
-    }
+    // Readings behind another call that writes the tensor wait for what that call stores.
+    if (storage.writes > 0) return;
+    if (this.method === RECOMPUTE) storage.failure = lostError(storage, reason);
+    else storage.abandon(reason);
   }
 }

@@ -18,6 +18,8 @@ export interface TensorSession {
   readonly slab: Slab;
   readonly chains: ChainWriter;
   readonly residents: ResidentTensors;
+  /** Aborts the calls that give their places in a full queue to others. */
+  readonly yielding: Set<AbortController>;
   /** Takes a call. Never throws: what is wrong with it rejects the promise. */
   take<Answer>(
     operands: Operands,

@@ -99,7 +99,8 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
    * reading of the tensor. The memory is given back by {@link dispose}, or once nobody holds
    * the tensor. After a lost device the tensor is computed again unasked, as long as no
    * operand of it was disposed of, collected or written since, and 32 such calls deep at
-   * most. Otherwise, and with `keep: false`, reading it rejects with `device-lost`.
+   * most. Otherwise, and with `keep: false`, it comes back from its last snapshot where
+   * `snapshotEvery` asked for some, or reading it rejects with `device-lost`.
    *
    * @example
    * const x = gpu.tensor([1, 2, 3]);
@@ -131,7 +132,8 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
    *
    * From then on only the device has the target's values. After a lost device they are gone:
    * `restored` names the target, and reading it rejects with `device-lost` until all of it is
-   * written again. Rejects with `invalid-input` for any other target.
+   * written again; a target made with `snapshotEvery` holds its last snapshot. Rejects with
+   * `invalid-input` for any other target.
    *
    * @example
    * const state = gpu.tensor([1, 2, 3]);
@@ -318,8 +320,9 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
 
   /**
    * Where the tensor lies on `gpu.device`, in bytes, for the page's own renderer. The
-   * buffer changes after `restored`; tensors of less than 64 KiB share one. Undefined on the CPU, and for a tensor that no buffer of the
-   * device holds. Only for tensors of `gpu.tensor` and `compute`, once the session is open.
+   * buffer changes after `restored`; tensors of less than 64 KiB share one, unless made with
+   * `ownBuffer`. Undefined on the CPU, and for a tensor that no buffer of the device holds. Only
+   * for tensors of `gpu.tensor` and `compute`, once the session is open.
    */
   gpuBuffer(): TensorBuffer | undefined {
     const { storage } = this.#own("gpuBuffer");

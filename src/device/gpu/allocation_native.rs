@@ -10,6 +10,9 @@ use crate::plan::Slot;
 /// or do not exist.
 pub(super) const INVALID: fn(String) -> Error = Error::Fatal;
 
+/// Whether a launch tells which tensors there was no memory for.
+pub(super) const IS_LATE: bool = false;
+
 impl Gpu {
     /// Makes and fills a tensor by `make`. After an error the tensor does not exist.
     pub(super) fn make(

@@ -8,6 +8,9 @@ use crate::error::Error;
 /// tensors. Objects that the launch itself creates are checked by error scopes before.
 pub(super) const INVALID: fn(String) -> Error = Error::OutOfMemory;
 
+/// Whether a launch tells which tensors there was no memory for.
+pub(super) const IS_LATE: bool = true;
+
 impl Gpu {
     /// Makes and fills a tensor by `make`.
     pub(super) fn make(

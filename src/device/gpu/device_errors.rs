@@ -33,10 +33,12 @@ pub(super) struct DeviceErrors {
 struct State {
     lost: Option<String>,
     suspicion: Option<Suspicion>,
-    /// Imported tensors whose buffers the last launch that failed over one could not use.
-    unusable: Vec<u32>,
+    /// Buffers of tensors that the last launch which failed over one could not use.
+    unusable: Vec<wgpu::Buffer>,
     /// Launches that created objects whose error scopes have not reported yet.
     unreported: usize,
+    /// Resolves when the newest launch with error scopes is over.
+    newest: Option<oneshot::Receiver<()>>,
     /// Senders for the futures that wait for the loss. Dropping a sender wakes its future.
     waiting: Vec<oneshot::Sender<()>>,
 }
@@ -65,9 +67,21 @@ pub(super) struct Launched {
     /// Whether objects of an earlier launch were unreported when this one was sent.
     is_in_doubt: bool,
     is_reported: bool,
+    /// Resolves when the launch with error scopes before this one is over.
+    before: Option<oneshot::Receiver<()>>,
+    /// Tells the launch behind by being dropped.
+    _over: oneshot::Sender<()>,
 }
 
 impl Launched {
+    /// Resolves when all launches before have reported what their error scopes caught. What
+    /// such a launch failed to write, this one may have read.
+    pub(super) async fn all_before(&mut self) {
+        if let Some(before) = self.before.take() {
+            let _ = before.await; // The sender is dropped without a value.
+        }
+    }
+
     /// Takes what the error scopes of this launch caught. Where an earlier launch may have
     /// lacked memory, any failure counts as a lack of memory, so that the batch is sent
     /// again: only the second attempt tells whether the batch itself is at fault.
@@ -138,11 +152,15 @@ impl DeviceErrors {
         let mut state = self.lock();
         let is_in_doubt = state.unreported > 0;
         state.unreported += usize::from(has_created);
+        let (over, newest) = oneshot::channel();
+        let before = state.newest.replace(newest);
         Launched {
             errors: self.clone(),
             has_created,
             is_in_doubt,
             is_reported: false,
+            before,
+            _over: over,
         }
     }
 
@@ -151,19 +169,19 @@ impl DeviceErrors {
         self.lock().unreported > 0
     }
 
-    /// Records that the device cannot use the buffer of an imported tensor.
-    pub(super) fn note_unusable(&self, tensor: u32) {
-        self.lock().unusable.push(tensor);
+    /// Records that the device cannot use the buffer of a tensor.
+    pub(super) fn note_unusable(&self, buffer: &wgpu::Buffer) {
+        self.lock().unusable.push(buffer.clone());
     }
 
-    /// Forgets that the device could not use the buffer of an imported tensor.
-    pub(super) fn note_usable(&self, tensor: u32) {
-        self.lock().unusable.retain(|known| *known != tensor);
+    /// Forgets that the device could not use the buffer of a tensor.
+    pub(super) fn note_usable(&self, buffer: &wgpu::Buffer) {
+        self.lock().unusable.retain(|known| known != buffer);
     }
 
-    /// Whether an imported tensor lies in a buffer that the device cannot use.
-    pub(super) fn is_unusable(&self, tensor: u32) -> bool {
-        self.lock().unusable.contains(&tensor)
+    /// Whether the device cannot use this buffer of a tensor.
+    pub(super) fn is_unusable(&self, buffer: &wgpu::Buffer) -> bool {
+        self.lock().unusable.contains(buffer)
     }
 
     /// Records which objects may be invalid after this error.
@@ -189,6 +207,9 @@ impl DeviceErrors {
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
     use super::*;
     use crate::Code;
 
@@ -222,6 +243,26 @@ mod tests {
         assert_eq!(errors.take_suspicion(), Some(Suspicion::All));
         drop(errors.launched(Created::Nothing));
         assert_eq!(errors.take_suspicion(), None);
+    }
+
+    /// Whether a future is ready without being waited for.
+    fn is_ready(future: impl Future) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        pin!(future).poll(&mut context).is_ready()
+    }
+
+    #[test]
+    fn launches_land_in_the_order_in_which_they_were_sent() {
+        let errors = DeviceErrors::default();
+        let kinds = [Created::Something, Created::Nothing, Created::Nothing];
+        let [mut first, mut second, mut third] = kinds.map(|made| errors.launched(made));
+        assert!(is_ready(first.all_before()));
+        assert!(!is_ready(second.all_before()));
+        assert_eq!(code(first, Err(memory())), Some(Code::OutOfMemory));
+        assert!(is_ready(second.all_before()));
+        assert!(!is_ready(third.all_before()));
+        drop(second);
+        assert!(is_ready(third.all_before()));
     }
 
     #[test]

@@ -41,7 +41,6 @@ impl Gpu {
             });
         }
         self.try_to_bind(buffer)?;
-        self.errors.note_usable(tensor);
         self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
         let entry = TensorBuffer {
             buffer: buffer.clone(),

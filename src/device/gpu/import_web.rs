@@ -49,7 +49,6 @@ impl Gpu {
             });
         }
         let words = u32::try_from(front).expect("less than an alignment") / WORD;
-        self.errors.note_usable(tensor);
         self.pipelines.forget_bind_groups_of(Slot::resident(tensor));
         let entry = TensorBuffer {
             buffer: self.adopt(buffer, place.offset + place.bytes),

@@ -21,8 +21,8 @@ use crate::tensor::Arena;
 struct Tensors {
     /// Whether there are any.
     has_some: bool,
-    /// Tensors in imported buffers, which the program may destroy at any time.
-    imported: Vec<u32>,
+    /// Whether some lie in imported buffers, which the program may destroy at any time.
+    has_imported: bool,
 }
 
 /// Why a launch that names an imported buffer may fail.
@@ -45,7 +45,7 @@ impl Gpu {
         let is_warm = self.is_warm(plan, &needs);
         self.check_budget(plan, &needs)?;
         // An object that an earlier launch created may be invalid, and this submission with it.
-        let is_sound = is_warm && tensors.imported.is_empty() && !self.errors.is_in_doubt();
+        let is_sound = is_warm && !tensors.has_imported && !self.errors.is_in_doubt();
         let scopes = (!is_sound).then(|| ErrorScopes::open(&self.device));
         self.make_room(&needs);
         let mut encoder = self.encoder();
@@ -66,8 +66,8 @@ impl Gpu {
             true => Created::Nothing,
             false => Created::Something,
         };
-        let check = self.import_check(tensors.imported);
-        let (errors, launched) = (self.errors.clone(), self.errors.launched(created));
+        let check = self.buffer_check(plan);
+        let (errors, mut launched) = (self.errors.clone(), self.errors.launched(created));
         Ok(Box::pin(async move {
             let readback = flight.await;
             // A lost device makes every object invalid, which is no fault of the launch.
@@ -77,6 +77,7 @@ impl Gpu {
             if caught.is_err() && check.note_unusable().await {
                 caught = Err(Error::InvalidInput(UNUSABLE.into()));
             }
+            launched.all_before().await;
             launched.report(caught)?;
             readback
         }))
@@ -89,9 +90,7 @@ impl Gpu {
             let entry = self.buffers.entry(tensor);
             let entry = entry.ok_or_else(Error::tensor_missing)?;
             tensors.has_some = true;
-            if entry.is_imported() && !tensors.imported.contains(&tensor) {
-                tensors.imported.push(tensor);
-            }
+            tensors.has_imported |= entry.is_imported();
         }
         Ok(tensors)
     }

@@ -4,10 +4,10 @@
 //! staging buffer, one submission and one map. A plan that is no larger than earlier ones, of
 //! kernels that are compiled, creates no object. No module above this one names wgpu.
 
+mod buffer_check;
 mod buffer_pool;
 mod buffers;
 mod device_errors;
-mod import_check;
 mod launch;
 mod launch_needs;
 mod launch_timer;
@@ -228,8 +228,8 @@ impl Device for Gpu {
     }
 
     fn is_unusable(&self, tensor: u32) -> bool {
-        let is_imported = self.buffers.part(Slot::resident(tensor)).is_some();
-        is_imported && self.errors.is_unusable(tensor)
+        let buffer = self.buffers.tensor(tensor);
+        buffer.is_some_and(|buffer| self.errors.is_unusable(buffer))
     }
 
     fn release(&mut self, tensor: u32) {

@@ -63,3 +63,48 @@ fn indexes_are_filled_searched_and_dropped_by_everyone() {
         assert!(gpu.shared().lock().indexes.0.is_empty());
     });
 }
+
+/// What may come of a call on an index whose device may be lost.
+fn expect(outcome: Result<(), Error>) {
+    if let Err(error) = outcome {
+        assert!(ROUGHLY.contains(&error.code()), "{error}");
+    }
+}
+
+#[test]
+fn tensors_are_inserted_removed_and_downloaded_by_everyone() {
+    explore(ROUGH, eager(), |gpu| {
+        let shared = index(&gpu);
+        let using: Vec<JoinHandle<()>> = (0..3)
+            .map(|who| {
+                let (gpu, shared) = (gpu.clone(), shared.clone());
+                thread::spawn(move || {
+                    let Ok(tensor) = gpu.tensor(&[0.0, 2.0, 0.0, 3.0], &[2, 2]) else {
+                        return;
+                    };
+                    let added = shared.add_tensor(&tensor);
+                    drop(tensor);
+                    match (&added, who) {
+                        (Ok(ids), 0) => expect(shared.remove(&ids[..1])),
+                        (_, 1) => expect(shared.download().wait()),
+                        _ => {}
+                    }
+                    expect(added.map(drop));
+                    let search = shared.search(&[1.0, 0.0], 1, Filter::All);
+                    drop(shared);
+                    expect(search.wait().map(|hits| assert_eq!(hits[0][0].id, 0)));
+                })
+            })
+            .collect();
+        join(using);
+        let lost = shared.lost();
+        expect(shared.remove(&lost));
+        drop(shared);
+        // Nobody waits for the calls that write pages.
+        while !gpu.shared().lock().answers.is_empty() {
+            check(1, ask(&gpu, 1).wait(), ROUGHLY);
+        }
+        assert_quiet(gpu.shared());
+        assert!(gpu.shared().lock().indexes.0.is_empty());
+    });
+}

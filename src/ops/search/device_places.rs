@@ -3,7 +3,7 @@
 //! Places only: the vectors themselves are on the device. A *place* counts vectors through all
 //! pages, 64 for each block.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::rounded;
 use crate::graph::insertion::{NOTHING, ROW};
@@ -138,7 +138,7 @@ impl DevicePlaces {
     }
 
     /// The vectors of a page, by their places there.
-    pub fn ids_of_page(&self, page: usize) -> HashMap<u32, u32> {
+    pub fn ids_of_page(&self, page: usize) -> BTreeMap<u32, u32> {
         let own = self.places.iter().filter_map(|(id, place)| {
             let (of, place) = self.locate(*place);
             (of == page).then_some((place, *id))

@@ -240,3 +240,42 @@ fn what_is_computed_again_after_a_loss_is_there_for_all_that_waits() {
     assert_eq!(floats_of(&settlements, after), negated);
     assert_eq!(floats_of(&settlements, last)[0], 50.0);
 }
+
+#[test]
+fn a_tensor_that_is_filled_from_a_snapshot_is_read_and_written_by_all_that_waits() {
+    for is_snapshot in [true, false] {
+        let mut session = session(1 << 20);
+        let x = tensor(&mut session, &A);
+        write(&mut session, x, &[50.0], 0).expect("within");
+        let sent = launch(&mut session);
+        land_all(&mut session, sent);
+
+        let before = read(&mut session, x);
+        write(&mut session, x, &[60.0], 1).expect("within");
+        session.lose(session.generation());
+        session.replace_device(Frail::new(1 << 20), NOW);
+        session.fill(x, bytemuck::cast_slice(&A)).expect("room");
+        if is_snapshot {
+            session.heal(x);
+        }
+        assert_eq!(session.give_up_unreadable(), []);
+        let after = read(&mut session, x);
+        session.flush();
+        let mut settlements = Vec::new();
+        while let Some(sent) = session.launch(NOW) {
+            settlements.extend(land_all(&mut session, sent));
+        }
+        if !is_snapshot {
+            // What the page has is older than what calls wrote, and nobody was told.
+            let answered = std::iter::from_fn(|| session.take_answered());
+            let refused = answered.filter(|answered| answered.outcome.is_err());
+            let tickets: Vec<_> = refused.flat_map(|refused| refused.tickets).collect();
+            assert_eq!(tickets, [before, after]);
+            continue;
+        }
+        assert_eq!(floats_of(&settlements, before), A);
+        let mut expected = A;
+        expected[1] = 60.0;
+        assert_eq!(floats_of(&settlements, after), expected);
+    }
+}

@@ -13,6 +13,7 @@ mod in_chunks;
 mod in_flight;
 mod in_slabs;
 mod inserting;
+mod invalid_buffers;
 mod on_both;
 mod out_of_memory;
 mod priorities;
@@ -62,6 +63,8 @@ pub(crate) struct Frail {
     late_fault: Option<Error>,
     /// Tensors that no launch may name.
     unusable: Vec<u32>,
+    /// Buffers that there was no memory for, as launches tell that name them.
+    invalid: Vec<u32>,
     /// Bytes of a plan's slots that there is memory for.
     capacity: u64,
     /// Bytes that the device was allowed, and how often it was trimmed.
@@ -91,6 +94,7 @@ impl Frail {
             fault: None,
             late_fault: None,
             unusable: Vec::new(),
+            invalid: Vec::new(),
             capacity: u64::MAX,
             allowed: u64::MAX,
             trims: 0,
@@ -194,8 +198,11 @@ impl Device for Frail {
         if words * u64::from(WORD) > self.capacity {
             return Err(Error::OutOfMemory("a slot".into()));
         }
-        if plan.tensors().any(|tensor| self.is_unusable(tensor)) {
+        if plan.tensors().any(|tensor| self.unusable.contains(&tensor)) {
             return Ok(failed(Error::InvalidInput("a destroyed buffer".into())));
+        }
+        if plan.tensors().any(|tensor| self.invalid.contains(&tensor)) {
+            return Ok(failed(Error::OutOfMemory("an invalid buffer".into())));
         }
         // A device may append what it needs for this attempt, or nothing.
         if !arena.is_empty() {
@@ -221,6 +228,7 @@ impl Device for Frail {
         if u64::from(words) * u64::from(WORD) > self.capacity {
             return Err(Error::OutOfMemory("a tensor".into()));
         }
+        self.invalid.retain(|known| *known != tensor);
         self.cpu.allocate(tensor, words)
     }
 
@@ -233,7 +241,7 @@ impl Device for Frail {
     }
 
     fn is_unusable(&self, tensor: u32) -> bool {
-        self.unusable.contains(&tensor)
+        self.unusable.contains(&tensor) || self.invalid.contains(&tensor)
     }
 
     fn patch(&mut self, tensor: u32, at: u32, words: &[u32]) {
