@@ -332,3 +332,45 @@ test("a stream of searches begun while the session opens is sent without a flush
   assert.deepEqual([...(await first).value.ids], [7]);
   await gpu.dispose();
 });
+
+const { DevicePlaces } = await module("search/device-places");
+
+test("device pages double, and places that were given back are taken first", () => {
+  const places = new DevicePlaces(2, 5);
+  assert.deepEqual([places.pages, places.blocks], [0, 0]);
+  // Pages of 2, 4, 5, 5, … blocks of 64 places.
+  const sizes = [0, 1, 2, 3].map((page) => places.blocksOf(page));
+  assert.deepEqual(sizes, [2, 4, 5, 5]);
+  const taken = Array.from({ length: 128 + 256 + 1 }, () => places.take());
+  assert.deepEqual(taken, [...taken.keys()]);
+  for (const [place, spot] of [
+    [0, { page: 0, place: 0 }],
+    [127, { page: 0, place: 127 }],
+    [128, { page: 1, place: 0 }],
+    [383, { page: 1, place: 255 }],
+    [384, { page: 2, place: 0 }],
+    [384 + 320, { page: 3, place: 0 }],
+  ]) {
+    assert.deepEqual(places.locate(place), spot);
+  }
+  assert.deepEqual([places.pages, places.blocks], [3, 7]);
+  places.give(70);
+  places.give(3);
+  assert.deepEqual([places.take(), places.take(), places.take()], [3, 70, 385]);
+  places.clear();
+  assert.deepEqual([places.take(), places.pages], [0, 1]);
+});
+
+test("blocks that are searched are rounded up, within the pages that are there", () => {
+  const places = new DevicePlaces(4, 1000);
+  for (let place = 0; place < 64 * 100; place += 1) {
+    places.take();
+    let room = 0;
+    for (let page = 0; page < places.pages; page += 1) {
+      room += places.blocksOf(page);
+    }
+    const used = Math.ceil((place + 1) / 64);
+    assert.equal(places.blocks, Math.min(rounded(used), room));
+    assert.ok(places.blocks >= used);
+  }
+});
