@@ -3,6 +3,8 @@
 //!
 //! What a parked batch waits for is not known here.
 
+use std::cmp::Reverse;
+
 use super::{Batch, BatchId, Call, Priority, Queue};
 
 impl<W, P, F> Queue<W, P, F> {
@@ -91,6 +93,18 @@ impl<W, P, F> Queue<W, P, F> {
     /// Whether a live call is parked.
     pub fn has_parked(&self) -> bool {
         self.parked.iter().any(|batch| !batch.is_empty())
+    }
+
+    /// Whether a batch that goes again waits before a parked one.
+    pub fn is_behind_sealed(&self, id: BatchId) -> bool {
+        let mut parked = self.parked.iter();
+        let Some(parked) = parked.find(|batch| batch.id == id) else {
+            return false;
+        };
+        let again = |batch: &&Batch<W, P>| batch.launch.is_some() && !batch.is_empty();
+        let age = |batch: &Batch<W, P>| (self.age(batch.first), Reverse(batch.id));
+        let mut again = self.sealed.iter().filter(again);
+        again.any(|batch| age(batch) > age(parked))
     }
 
     /// Takes a parked batch, now in flight, unless too many are; its place in flight.

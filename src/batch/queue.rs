@@ -8,6 +8,8 @@
 //! What waits here is of normal priority. When a batch is due, other priorities, parked
 //! batches, batches in flight and backpressure are in files of their own.
 
+use std::cmp::Reverse;
+
 use super::backpressure::Room;
 use super::due::FRAME_MS;
 use super::restoration::Interrupted;
@@ -390,17 +392,14 @@ impl<W, P, F> Queue<W, P, F> {
 
     /// How many calls were made since this one. Numbers may wrap; the distance to the next
     /// one does not.
-    fn age(&self, ticket: Ticket) -> u32 {
+    pub(super) fn age(&self, ticket: Ticket) -> u32 {
         self.next_ticket.wrapping_sub(ticket.0)
     }
 
-    /// Where a batch belongs among others, oldest first. Of batches that were one, younger
-    /// calls may have joined the last.
+    /// Where a batch belongs among others, oldest first. Of batches that were one, the calls that
+    /// left may read what those that stayed write, and never the other way around.
     pub(super) fn place(&self, others: &[Batch<W, P>], batch: &Batch<W, P>) -> usize {
-        let age = |batch: &Batch<W, P>| {
-            let last = batch.calls().last().map_or(batch.first, |last| last.ticket);
-            (self.age(batch.first), self.age(last))
-        };
+        let age = |batch: &Batch<W, P>| (self.age(batch.first), Reverse(batch.id));
         let own = age(batch);
         others.partition_point(|other| age(other) > own)
     }
@@ -417,7 +416,7 @@ impl<W, P, F> Queue<W, P, F> {
         }
         let goes_before = |other: &Batch<W, P>| {
             let launches = other.launch.zip(batch.launch);
-            launches.is_some_and(|(other, own)| other < own)
+            launches.is_some_and(|(launch, own)| (launch, other.id) < (own, batch.id))
         };
         self.sealed.partition_point(goes_before)
     }

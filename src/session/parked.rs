@@ -61,6 +61,10 @@ impl<D: Device> Session<D> {
             return None;
         }
         for id in self.queue.parked_ids() {
+            // A batch that goes again may write what a parked call reads.
+            if self.queue.is_behind_sealed(id) {
+                return None;
+            }
             // Nothing is resumed while too many batches are in flight.
             let way = self.way(now);
             let at = self.queue.resume(id, way)?;

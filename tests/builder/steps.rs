@@ -450,14 +450,9 @@ fn run(batch: BatchConfig, seed: u64) {
         simulation.mend();
         round += 1;
     }
-    let Report {
-        losses,
-        shortages,
-        lost,
-        ..
-    } = simulation.report;
-    println!("seed {seed}: {:?}", simulation.report);
-    assert!(losses > 0 && shortages > 0 && lost > 0);
+    let report = &simulation.report;
+    let is_troubled = report.losses > 0 && report.shortages > 0 && report.lost > 0;
+    assert!(is_troubled, "seed {seed}: {report:?}");
     let stats = simulation.gpu.stats();
     assert_eq!(stats.pending, 0);
     assert_eq!(stats.calls, stats.settled + stats.rejected);

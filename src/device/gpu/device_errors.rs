@@ -37,7 +37,9 @@ struct State {
     unusable: Vec<wgpu::Buffer>,
     /// Launches that created objects whose error scopes have not reported yet.
     unreported: usize,
-    /// Resolves when the newest launch with error scopes is over.
+    /// Recorded launches that are not over.
+    pending: usize,
+    /// Resolves when the newest recorded launch is over.
     newest: Option<oneshot::Receiver<()>>,
     /// Senders for the futures that wait for the loss. Dropping a sender wakes its future.
     waiting: Vec<oneshot::Sender<()>>,
@@ -59,7 +61,7 @@ pub(super) enum Created {
     Something,
 }
 
-/// A launch whose error scopes have not reported yet.
+/// A launch whose error scopes have not reported yet, or that was sent behind one.
 #[must_use = "its error scopes are to be reported"]
 pub(super) struct Launched {
     errors: DeviceErrors,
@@ -67,7 +69,7 @@ pub(super) struct Launched {
     /// Whether objects of an earlier launch were unreported when this one was sent.
     is_in_doubt: bool,
     is_reported: bool,
-    /// Resolves when the launch with error scopes before this one is over.
+    /// Resolves when the recorded launch before this one is over.
     before: Option<oneshot::Receiver<()>>,
     /// Tells the launch behind by being dropped.
     _over: oneshot::Sender<()>,
@@ -102,6 +104,7 @@ impl Launched {
 impl Drop for Launched {
     fn drop(&mut self) {
         let mut state = self.errors.lock();
+        state.pending -= 1;
         state.unreported -= usize::from(self.has_created);
         if self.has_created && !self.is_reported {
             state.suspicion = Some(Suspicion::All); // The flight was dropped: nobody will know.
@@ -151,6 +154,7 @@ impl DeviceErrors {
         let has_created = created == Created::Something;
         let mut state = self.lock();
         let is_in_doubt = state.unreported > 0;
+        state.pending += 1;
         state.unreported += usize::from(has_created);
         let (over, newest) = oneshot::channel();
         let before = state.newest.replace(newest);
@@ -167,6 +171,11 @@ impl DeviceErrors {
     /// Whether a launch created objects that are not known to be valid yet.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.lock().unreported > 0
+    }
+
+    /// Whether a recorded launch is not over, and may still turn out to have failed.
+    pub(super) fn has_pending(&self) -> bool {
+        self.lock().pending > 0
     }
 
     /// Records that the device cannot use the buffer of a tensor.

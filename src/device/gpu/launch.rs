@@ -53,7 +53,7 @@ impl Gpu {
         self.encode(&mut encoder, &ready);
         let flight = self.submit(encoder, written, bytes_of(plan.words(Slot::RESULTS)));
         let Some(scopes) = scopes else {
-            return Ok(flight);
+            return Ok(self.behind_pending(flight));
         };
         let caught = scopes.close(if self.pipelines.compiled() > compiled {
             Error::Shader
@@ -81,6 +81,20 @@ impl Gpu {
             launched.report(caught)?;
             readback
         }))
+    }
+
+    /// The flight of a launch that is sound by itself, which lands behind those that may not be.
+    fn behind_pending(&self, flight: Flight) -> Flight {
+        if !self.errors.has_pending() {
+            return flight;
+        }
+        let mut launched = self.errors.launched(Created::Nothing);
+        Box::pin(async move {
+            let readback = flight.await;
+            launched.all_before().await;
+            launched.report(Ok(()))?;
+            readback
+        })
     }
 
     /// The resident tensors of a plan, which must exist.

@@ -1,5 +1,6 @@
 //! Calls whose kernels are still being compiled.
 
+mod behind_retries;
 mod in_any_order;
 mod of_lost_tensors;
 mod of_tensors_alone;
@@ -21,6 +22,12 @@ fn compiling() -> Session<Frail> {
         ..config()
     };
     Session::new(Frail::new(1 << 20).compiling(), config).expect("valid settings")
+}
+
+/// The same with a device that passes for a GPU.
+fn compiling_gpu() -> Session<Frail> {
+    let device = Frail::new(1 << 20).gpu().compiling();
+    Session::new(device, config()).expect("valid settings")
 }
 
 /// The structure of a call of `op`, and its operands of `rows` floats each.

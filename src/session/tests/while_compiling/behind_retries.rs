@@ -1,0 +1,39 @@
+//! Calls whose kernels are being compiled, behind calls of their batch that go again.
+
+use super::super::writing::{asked, result_of, written};
+use super::*;
+
+#[test]
+fn a_parked_call_stays_behind_a_write_that_goes_again() {
+    let (mut session, mut works) = (compiling_gpu(), Vec::new());
+    let pose = pose(&mut session);
+    // The kernel that writes is ready, and the one that reads is not.
+    let first = written(&mut session, pose, 1.0);
+    session.flush();
+    assert!(session.launch(NOW).is_none());
+    compile(&mut session, &mut works, None);
+    let sent = session.launch(NOW).expect("ready");
+    land(&mut session, sent);
+    assert_eq!(told(&mut session), [(first, Ok(()))]);
+
+    let writer = written(&mut session, pose, 5.0);
+    let reader = asked(&mut session, pose, None);
+    session.flush();
+    let shortage = Error::OutOfMemory("planned".into());
+    session.devices.primary_mut().fault = Some(shortage);
+    let mut sent = session.launch(NOW).expect("the write is tried");
+    compile(&mut session, &mut works, None);
+    let outcome = pollster::block_on(sent.flights.remove(0));
+    assert!(
+        session
+            .settle(sent.batch, sent.generation, outcome)
+            .is_none()
+    );
+    let mut settlements = Vec::new();
+    while let Some(sent) = session.launch(NOW) {
+        settlements.push(land(&mut session, sent));
+    }
+    assert_eq!(told(&mut session), [(writer, Ok(()))]);
+    assert_eq!(result_of(&settlements, reader), [5.0; 4]);
+    assert_eq!(session.pending(), 0);
+}
