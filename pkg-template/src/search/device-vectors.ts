@@ -96,7 +96,7 @@ export class DeviceVectors {
 
   /** Makes pages anew that the core has given up, and calls again what failed to clear places. */
   mend(): void {
-    if (this.count === 0 || this.store.isLost) return;
+    if (this.store.isLost) return;
     const pages = this.store.lostPages();
     if (pages.length > 0) this.rebuild(pages);
     if (this.uncleared.size > 0) this.clearPlaces([...this.uncleared]);
@@ -107,9 +107,10 @@ export class DeviceVectors {
     const pages = this.store.devicePages.map((_, page) => page);
     if (pages.length === 0) return;
     this.uncleared.clear();
-    this.calls.residents.restoreFirst(() => this.rebuild(pages));
+    let made: readonly number[] = [];
+    this.calls.residents.restoreFirst(() => (made = this.rebuild(pages)));
     // Searches of an index with lost vectors are refused by `check`.
-    this.store.heal(pages);
+    this.store.heal(made);
   }
 
   /** Brings all vectors to the page. */
@@ -121,7 +122,6 @@ export class DeviceVectors {
     for (let page = 0; page < pages && this.count > 0; page += 1) {
       await this.downloadPage(about, page);
     }
-    if (this.count === 0) store.dropDevicePages();
   }
 
   private async downloadPage(about: string, page: number): Promise<void> {
@@ -135,25 +135,34 @@ export class DeviceVectors {
     const kept = ids.filter((id) => this.isAt(id, page));
     const scratch = new Uint32Array(1 + 4 * vectors.quads);
     const gone: number[] = [];
-    for (const id of kept) {
-      const { place } = store.places.locate(placeOf(vectors.slots.get(id)!));
-      const start = Math.floor(place / BLOCK) * vectors.blockWords;
-      const lane = place % BLOCK;
-      gone.push(placeOf(vectors.slots.get(id)!));
-      vectors.slots.delete(id);
-      this.forget(id);
-      // A vector with what is no number has no id there: no search found it.
-      if (words[start + BLOCK + lane] !== id + 1) continue;
-      scratch[0] = words[start + lane];
-      for (let quad = 0; quad < vectors.quads; quad += 1) {
-        const from = start + HEADER + 4 * (BLOCK * quad + lane);
-        scratch.set(words.subarray(from, from + 4), 1 + 4 * quad);
+    try {
+      for (const id of kept) {
+        const place = placeOf(vectors.slots.get(id)!);
+        const at = store.places.locate(place).place;
+        const start = Math.floor(at / BLOCK) * vectors.blockWords;
+        const lane = at % BLOCK;
+        // A vector with what is no number has no id there: no search found it.
+        if (words[start + BLOCK + lane] === id + 1) {
+          scratch[0] = words[start + lane];
+          for (let quad = 0; quad < vectors.quads; quad += 1) {
+            const from = start + HEADER + 4 * (BLOCK * quad + lane);
+            scratch.set(words.subarray(from, from + 4), 1 + 4 * quad);
+          }
+          vectors.put(id, scratch);
+        } else vectors.slots.delete(id);
+        this.forget(id);
+        gone.push(place);
       }
-      vectors.put(id, scratch);
+    } finally {
+      // Nobody may find a vector in both places, nor one that the page had no room for in none.
+      for (const place of gone) store.places.give(place);
+      if (this.count > 0) this.clearPlaces(gone);
+      else {
+        this.uncleared.clear();
+        store.dropDevicePages();
+      }
+      store.renew();
     }
-    for (const place of gone) store.places.give(place);
-    if (this.count > 0) this.clearPlaces(gone);
-    store.renew();
   }
 
   private read(page: number): Promise<Uint32Array> {
@@ -179,20 +188,33 @@ export class DeviceVectors {
     return read.finally(() => store.unpin());
   }
 
-  /** Clears pages, and inserts again what lay there. Vectors that cannot be had again are lost. */
-  private rebuild(pages: readonly number[]): void {
+  /**
+   * Clears pages, and inserts again what lay there; the pages that there was room for. Vectors
+   * that cannot be had again are lost.
+   */
+  private rebuild(pages: readonly number[]): readonly number[] {
     const { store, calls } = this;
-    for (const page of pages) store.clear(page);
+    const roomy: number[] = [];
+    for (const page of pages) {
+      // Where a page finds no room its vectors are lost, and all others are not.
+      try {
+        store.clear(page);
+        roomy.push(page);
+      } catch {
+        this.lose(this.idsOf(page));
+      }
+    }
     for (const added of this.added) {
       const ids: number[] = [];
       for (let id = added.first; id < added.first + added.count; id += 1) {
-        if (pages.some((page) => this.isAt(id, page))) ids.push(id);
+        if (roomy.some((page) => this.isAt(id, page))) ids.push(id);
       }
       if (ids.length === 0) continue;
       const { record } = added;
       if (record === undefined || !isRepeatable(record)) this.lose(ids);
       else if (calls.core !== undefined) this.insert(added, record.root, ids);
     }
+    return roomy;
   }
 
   /** Makes the calls that write these vectors to their places, from a tensor that may have to be computed. */

@@ -69,20 +69,20 @@ export class IndexStore implements PageUploader {
 
   /** Makes the device pages that the places taken so far need. Throws where there is no room. */
   makeDevicePages(): void {
-    this.stores.ask(() => {
-      const { core } = this.stores;
-      const { devicePages } = this;
-      for (let page = devicePages.length; page < this.places.pages; page += 1) {
-        devicePages.push(checked(core!, core!.hold()));
-        if (this.stores.isLost) continue; // The next device gets all pages.
-        try {
-          this.clear(page);
-        } catch (error) {
-          this.stores.release(devicePages.pop()!);
-          throw error;
-        }
+    const { devicePages, stores } = this;
+    for (let page = devicePages.length; page < this.places.pages; page += 1) {
+      stores.ask(() => {
+        const core = stores.core!;
+        devicePages.push(checked(core, core.hold()));
+      });
+      if (stores.isLost) continue; // The next device gets all pages.
+      try {
+        this.clear(page);
+      } catch (error) {
+        stores.release(devicePages.pop()!);
+        throw error;
       }
-    });
+    }
   }
 
   /** Words of a device page. */
@@ -92,13 +92,19 @@ export class IndexStore implements PageUploader {
 
   /** Empties a device page, which may be new on its device. Throws where there is no room. */
   clear(page: number): void {
-    const core = this.stores.core!;
-    checked(core, core.clear(this.devicePages[page], this.wordsOf(page)));
+    this.stores.ask(() => {
+      const core = this.stores.core!;
+      checked(core, core.clear(this.devicePages[page], this.wordsOf(page)));
+    });
   }
 
   /** Lets calls read device pages that were made anew. */
   heal(pages: readonly number[]): void {
-    for (const page of pages) this.stores.core?.heal(this.devicePages[page]);
+    const { core } = this.stores;
+    if (core === undefined) return;
+    this.stores.ask(() => {
+      for (const page of pages) core.heal(this.devicePages[page]);
+    });
   }
 
   /** The device pages whose readers the core refuses. */
