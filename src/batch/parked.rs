@@ -95,10 +95,11 @@ impl<W, P, F> Queue<W, P, F> {
         self.parked.iter().any(|batch| !batch.is_empty())
     }
 
-    /// Whether a batch that goes again waits before a parked one.
+    /// Whether a batch that goes again waits before a parked one. Before one that restores
+    /// nothing goes: all others wait for what that one writes.
     pub fn is_behind_sealed(&self, id: BatchId) -> bool {
         let mut parked = self.parked.iter();
-        let Some(parked) = parked.find(|batch| batch.id == id) else {
+        let Some(parked) = parked.find(|batch| batch.id == id && !batch.is_restoring) else {
             return false;
         };
         let again = |batch: &&Batch<W, P>| batch.launch.is_some() && !batch.is_empty();
