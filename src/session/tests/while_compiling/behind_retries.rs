@@ -1,6 +1,6 @@
 //! Calls whose kernels are being compiled, behind calls of their batch that go again.
 
-use super::super::writing::{asked, result_of, written};
+use super::super::writing::{asked, fill, result_of, written};
 use super::*;
 
 #[test]
@@ -36,4 +36,36 @@ fn a_parked_call_stays_behind_a_write_that_goes_again() {
     assert_eq!(told(&mut session), [(writer, Ok(()))]);
     assert_eq!(result_of(&settlements, reader), [5.0; 4]);
     assert_eq!(session.pending(), 0);
+}
+
+#[test]
+fn a_parked_restoration_goes_before_calls_that_go_again() {
+    let (mut session, mut works) = (compiling_gpu(), Vec::new());
+    let pose = pose(&mut session);
+    let again = made(&mut session, 0, 1.0);
+    session.flush();
+    assert!(session.launch(NOW).is_none());
+    compile(&mut session, &mut works, None);
+    let _lost = session.launch(NOW).expect("ready");
+
+    session.lose(session.generation());
+    let next = Frail::new(1 << 20).gpu().compiling();
+    session.replace_device(next, NOW);
+    fill(&mut session, pose);
+    session.begin_restoration();
+    let restored = written(&mut session, pose, 5.0);
+    session.end_restoration();
+    assert_eq!(session.give_up_unreadable(), []);
+    // What restores has to wait for its kernel, and everything else for what restores.
+    assert!(session.launch(NOW).is_none());
+    works.clear();
+    compile(&mut session, &mut works, None);
+    let sent = session.launch(NOW).expect("what restores");
+    land(&mut session, sent);
+    assert_eq!(told(&mut session), [(restored, Ok(()))]);
+    assert!(session.launch(NOW).is_none());
+    compile(&mut session, &mut works, None);
+    let sent = session.launch(NOW).expect("what goes again");
+    let settlement = land(&mut session, sent);
+    assert_eq!(settlement.answers[0].ticket, again);
 }
