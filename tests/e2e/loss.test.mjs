@@ -48,7 +48,7 @@ const opened = (page, options) =>
 function assertServed(report) {
   const { made, right, wrong, refused, unsettled, longestGap } = report;
   assert.deepEqual({ wrong, unsettled }, { wrong: 0, unsettled: 0 });
-  assert.deepEqual(refused, {});
+  assert.deepEqual(refused, {}, Object.values(report.reasons).join("\n"));
   assert.ok(right > 0 && right === made, `${right} right of ${made}`);
   assert.ok(longestGap <= LONGEST_GAP_MS, `no answer for ${longestGap} ms`);
   assert.deepEqual(report.uncaught, []);

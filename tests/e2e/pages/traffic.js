@@ -31,6 +31,8 @@ export class Traffic {
     this.wrong = 0;
     /** Rejections by code; what has no code by its text. */
     this.refused = {};
+    /** The first text of each code. */
+    this.reasons = {};
     this.settled = 0;
     this.longestGap = 0;
     this.begun = this.answered = performance.now();
@@ -51,10 +53,10 @@ export class Traffic {
       if (this.gpu.info !== undefined) this.gpu.flush();
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
-    const { made, right, wrong, refused, longestGap } = this;
+    const { made, right, wrong, refused, reasons, longestGap } = this;
     const unsettled = made - this.settled;
     const counts = { made, right, wrong, refused, unsettled, longestGap };
-    return { ...counts, uncaught: [...uncaught] };
+    return { ...counts, reasons, uncaught: [...uncaught] };
   }
 
   run() {
@@ -81,6 +83,7 @@ export class Traffic {
     } catch (error) {
       const code = error?.code ?? String(error);
       this.refused[code] = (this.refused[code] ?? 0) + 1;
+      this.reasons[code] ??= String(error);
     }
     this.settled++;
   }
