@@ -147,6 +147,17 @@ impl Readback {
             Readback::Mapped(mapped) => mapped.stamps_ns(),
         }
     }
+
+    /// The results, or [`Error::DeviceLost`] where they went with their device before anybody
+    /// took them.
+    pub(crate) fn still_there(self) -> Result<Readback, Error> {
+        match &self {
+            Readback::Mapped(mapped) if mapped.is_detached() => {
+                Err(Error::DeviceLost("its results went with it".into()))
+            }
+            _ => Ok(self),
+        }
+    }
 }
 
 /// A plan's results on their way.

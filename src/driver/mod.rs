@@ -207,6 +207,7 @@ impl<D: Device> Driver<D> {
             generation,
             outcome,
         } = landing;
+        let outcome = outcome.and_then(Readback::still_there);
         let launch = LaunchId { batch, generation };
         self.session.note_landing(launch, &outcome, now);
         let settlement = self.session.settle(batch, generation, outcome)?;

@@ -268,6 +268,46 @@ test("calls made as the device goes are answered, whether or not anything is com
     reports.forEach(assertServed);
   }));
 
+test("results that went with the device before anybody took them are computed again", () =>
+  site.page(async (page) => {
+    await opened(page, { flush: "manual" });
+    const { values, news } = await page.evaluate(async () => {
+      // The kernels are compiled; what is left to create are larger buffers, and a launch that
+      // creates any waits for what its error scopes caught.
+      const first = gpu.lerp(new Float32Array(1), new Float32Array(1), 1);
+      gpu.flush();
+      await first;
+      const { device } = gpu;
+      const { getMappedRange } = GPUBuffer.prototype;
+      const { popErrorScope } = GPUDevice.prototype;
+      const mapped = Promise.withResolvers();
+      GPUBuffer.prototype.getMappedRange = function (...range) {
+        mapped.resolve();
+        return getMappedRange.apply(this, range);
+      };
+      GPUDevice.prototype.popErrorScope = async function () {
+        const caught = popErrorScope.call(this);
+        if (this !== device) return caught;
+        await mapped.promise;
+        device.destroy();
+        return null;
+      };
+      const over = new Promise((resolve) => gpu.on("restored", resolve));
+      const zeros = new Float32Array(50_000);
+      const calls = [1, 2, 3].map((value) =>
+        gpu.lerp(zeros, new Float32Array(50_000).fill(value), 1),
+      );
+      gpu.flush();
+      const values = (await Promise.all(calls)).map(([value]) => value);
+      await over;
+      Object.assign(GPUBuffer.prototype, { getMappedRange });
+      Object.assign(GPUDevice.prototype, { popErrorScope });
+      return { values, news };
+    });
+    assert.deepEqual(values, [1, 2, 3]);
+    assert.deepEqual(news, ["lost", "restored"]);
+  }));
+
 test("a batch that brings every device down is refused, and the others keep the GPU", () =>
   site.page(async (page) => {
     await opened(page, { flush: "manual" });

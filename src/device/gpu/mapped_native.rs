@@ -31,6 +31,11 @@ impl Mapped {
         Some(stamps.in_ns(*words))
     }
 
+    /// Never: memory stays mapped until this value is dropped.
+    pub(crate) fn is_detached(&self) -> bool {
+        false
+    }
+
     /// The results' words.
     pub fn words(&self) -> &[u32] {
         bytemuck::cast_slice(&self.view)

@@ -33,6 +33,11 @@ impl Mapped {
         Some(stamps.in_ns([0, 1, 2, 3].map(|k| words.get_index(k))))
     }
 
+    /// Whether the range is gone: a page that destroys the device detaches all ranges at once.
+    pub(crate) fn is_detached(&self) -> bool {
+        self.array_buffer().byte_length() == 0
+    }
+
     /// The mapped range; detached when this value is dropped.
     pub fn array_buffer(&self) -> js_sys::ArrayBuffer {
         self.view.as_uint8array().buffer()

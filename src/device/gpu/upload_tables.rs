@@ -58,7 +58,7 @@ impl Gpu {
         let words = u64::from(padding + params_words) + entries;
         let all = u64::from(operands) + words;
         if all * u64::from(WORD) > self.max_buffer_bytes() {
-            return Err(self.too_large("what a call read_back", all));
+            return Err(self.too_large("what a call uploads", all));
         }
         let words = u32::try_from(words).expect("no more than a buffer has");
         // One run of the arena: where the operands end the arena, operands and tables are
