@@ -133,7 +133,8 @@ const GRADIENTS_NAMES: Record<keyof GradientsOptions, true> = {
   ...CALL_NAMES,
 };
 const { into: _into, ...STORE_NAMES } = CALL_NAMES;
-const COMPUTE_NAMES: Record<keyof ComputeOptions, true> = {
+/** The names of the options of calls whose results new tensors take. */
+export const COMPUTE_NAMES: Record<keyof ComputeOptions, true> = {
   ...STORAGE_NAMES,
   ...STORE_NAMES,
 };

@@ -1,6 +1,6 @@
 // The options of embedding a text, and the facts of an embedder, as types alone.
 
-import type { CallOptions } from "../calls/call-options.js";
+import type { CallOptions, ComputeOptions } from "../calls/call-options.js";
 import type { Pooling } from "./modules.js";
 
 /** What `embedIds` takes last: as every call. */
@@ -8,9 +8,14 @@ export type EmbedIdsOptions<Into extends Float32Array = Float32Array> =
   CallOptions<Into>;
 
 /** What `embed` takes last. All of it is optional. */
-export interface EmbedOptions<
-  Into extends Float32Array = Float32Array,
-> extends EmbedIdsOptions<Into> {
+export interface EmbedOptions<Into extends Float32Array = Float32Array>
+  extends EmbedIdsOptions<Into>, TextOptions {}
+
+/** What `compute` takes last: as `compute` of tensors, and its own. All of it is optional. */
+export interface EmbedComputeOptions extends ComputeOptions, TextOptions {}
+
+/** How a text becomes tokens. */
+export interface TextOptions {
   /** The name of a prompt of the model, which stands before the text. Default: the model's. */
   prompt?: string;
   /** Whether a text beyond the model's limit is cut; otherwise it rejects. Default: true. */

@@ -9,15 +9,22 @@ import {
   CALL_NAMES,
   type CallOptions,
   checkCallOptions,
+  COMPUTE_NAMES,
+  type ComputeOptions,
 } from "../calls/call-options.js";
 import type { CallMethod } from "../calls/operands.js";
 import { FramebatchError, invalid, kindOf, subject } from "../checks/errors.js";
 import { checkNames, checkObject } from "../checks/options.js";
 import type { Calls } from "../session/calls.js";
 import type { StreamSource } from "../stream/source.js";
+import { FLOATS } from "../tensor/codes.js";
+import { shapeOf } from "../tensor/shape.js";
+import { inputLike } from "../tensor/stored-calls.js";
+import { Tensor } from "../tensor/tensor.js";
 import { Deduplication } from "./deduplication.js";
 import { Embeddings, type EmbedManyOptions } from "./embed-many.js";
 import type {
+  EmbedComputeOptions,
   EmbedderInfo,
   EmbedIdsOptions,
   EmbedOptions,
@@ -25,9 +32,12 @@ import type {
 import type { Model } from "./model.js";
 import { idsOf, refusePadding } from "./token-ids.js";
 import {
+  COMPUTE,
+  COMPUTE_IDS,
   EMBED,
   EMBED_IDS,
   EMBED_MANY,
+  StoredTokenOperands,
   TokenOperands,
 } from "./token-operands.js";
 import type { Tokenizer } from "./wasm-instance.js";
@@ -133,6 +143,50 @@ export class Embedder {
   }
 
   /**
+   * The vector of a text, left on the device: resolves to a tensor of `[info.dimensions]` as
+   * soon as the text was submitted, and nothing is read back. An index takes it as it is
+   * ({@link VectorIndex.add}), and chains of tensors compute with it.
+   *
+   * Takes the options of `compute` of tensors, `prompt` and `truncate`. After a lost device the
+   * vector is computed again unasked, as long as the embedder is not disposed of; with
+   * `keep: false` it is lost, unless `snapshotEvery` asked for snapshots. Equal texts are computed
+   * apart. Rejects as {@link embed} does.
+   *
+   * @example
+   * const vector = await embedder.compute("a cat");
+   * index.add(vector);
+   */
+  compute(text: string, options: EmbedComputeOptions = {}): Promise<Tensor> {
+    try {
+      const about = this.#begin(COMPUTE, options, OWN);
+      const { prompt, truncate, ...terms } = options;
+      const ids = this.#split(about, text, { prompt, truncate });
+      return this.#store(COMPUTE, ids, terms);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * The same of tokens that another tokenizer made, as {@link embedIds} takes them.
+   *
+   * @example
+   * const vector = await embedder.computeIds([101, 7592, 102]);
+   */
+  computeIds(
+    ids: Uint32Array | Int32Array | readonly number[],
+    options: ComputeOptions = {},
+  ): Promise<Tensor> {
+    try {
+      const about = this.#begin(COMPUTE_IDS, options, {});
+      const own = idsOf(about, ids, this.#model.config);
+      return this.#store(COMPUTE_IDS, own, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
    * The vectors of many texts, in order: of an array, an iterable, an async iterable or
    * a ReadableStream. Awaited, all of them; with `for await`, as they come, while a few
    * slices are on their way and texts are taken as needed. A text that is wrong rejects
@@ -190,7 +244,7 @@ export class Embedder {
   }
 
   #begin(
-    { name }: CallMethod,
+    { name, option }: CallMethod,
     options: unknown,
     own: Readonly<Record<string, true>>,
   ): string {
@@ -198,7 +252,8 @@ export class Embedder {
     const { label } = options as { label?: unknown };
     const about = subject(name, typeof label === "string" ? label : undefined);
     this.#model.refuseIfOver(about);
-    checkNames(about, options, { ...own, ...CALL_NAMES });
+    const names = option === "keep" ? COMPUTE_NAMES : CALL_NAMES;
+    checkNames(about, options, { ...own, ...names });
     return about;
   }
 
@@ -258,6 +313,25 @@ export class Embedder {
     }
     refusePadding(about, ids, this.#model.config);
     return ids;
+  }
+
+  #store(
+    method: CallMethod,
+    ids: Uint32Array,
+    options: ComputeOptions,
+  ): Promise<Tensor> {
+    // Wrong options are told of before a tensor is made with them.
+    checkCallOptions(method, options);
+    const model = this.#model;
+    const shape = shapeOf(method.name, [model.config.hidden]);
+    const target = inputLike({ shape, dtype: FLOATS }, options);
+    const operands = new StoredTokenOperands(method, model, ids, {
+      target,
+      targeting: "made",
+      isRemembered: options.keep !== false,
+      answer: new Tensor(this.#calls, target),
+    });
+    return this.#calls.take(operands, options);
   }
 
   #take<Into extends Float32Array>(

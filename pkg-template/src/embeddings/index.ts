@@ -10,6 +10,7 @@ import type { ModelSource } from "./source.js";
 
 export type { Embedder } from "./embedder.js";
 export type {
+  EmbedComputeOptions,
   EmbedderInfo,
   EmbedIdsOptions,
   EmbedOptions,

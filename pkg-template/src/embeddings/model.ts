@@ -9,9 +9,10 @@ import { checked, forget } from "../core/core.js";
 import type { Arena } from "../memory/arena.js";
 import { aligned } from "../memory/arrays.js";
 import type { Calls } from "../session/calls.js";
-import { PACKED } from "../tensor/codes.js";
+import { CODE, FLOATS, PACKED, RESIDENT } from "../tensor/codes.js";
 import type { StorageType } from "../tensor/input.js";
 import type { Node } from "../tensor/node.js";
+import type { Origin } from "../tensor/recomputation.js";
 import type { TensorStorage } from "../tensor/storage.js";
 import type { Config } from "./config.js";
 import type { ModelEncoder } from "./wasm-instance.js";
@@ -31,11 +32,14 @@ export class Model {
   private readonly weights: readonly TensorStorage[];
   private readonly homes: Uint32Array;
   private readonly numbers: readonly number[];
-  /** The core's numbers of structures by length, the most recently used last. */
+  /**
+   * The core's numbers of structures by length, negative where a tensor takes the vector; the most
+   * recently used last.
+   */
   private readonly structures = new Map<number, number>();
 
   constructor(
-    private readonly calls: Calls,
+    readonly calls: Calls,
     readonly config: Config,
     private readonly encoder: ModelEncoder,
     /** The nodes of the weights, kept so that they are not collected. */
@@ -59,21 +63,47 @@ export class Model {
     return found === undefined ? "f32" : (found[0] as keyof typeof PACKED);
   }
 
-  /** Writes the operands of a text with these tokens; returns the number of its structure. */
-  write(about: string, ids: Uint32Array, arena: Arena): number {
+  /**
+   * Writes the operands of a text with these tokens, whose vector goes to `target` if there is
+   * one; returns the number of its structure.
+   */
+  write(
+    about: string,
+    ids: Uint32Array,
+    arena: Arena,
+    target: Node | undefined,
+  ): number {
     const { weights, numbers } = this;
     for (const { failure } of weights) if (failure !== undefined) throw failure;
-    const structure = this.structure(about, ids.length);
+    const isStored = target !== undefined;
+    // Before anything is written, because uploads may move the cursor.
+    if (isStored) this.calls.residents.makeResident(target, this.nodes);
+    const structure = this.structure(
+      about,
+      isStored ? -ids.length : ids.length,
+    );
     const values = aligned(ids.length);
     const names = values + aligned(numbers.length);
-    const at = arena.reserve(names + aligned(weights.length));
+    const named = weights.length + (isStored ? 1 : 0);
+    // Behind the names of what is stored to lies the offset in that, which is 0.
+    const at = arena.reserve(names + aligned(isStored ? named + 1 : named));
     arena.putNumbers(numbers, numbers.length, at + values);
     const { words } = arena;
     words.set(ids, at);
     for (let i = 0; i < weights.length; i += 1) {
       words[at + names + i] = weights[i].number;
     }
+    if (isStored) {
+      words[at + names + weights.length] = target.storage!.number;
+      words[at + names + named] = 0;
+    }
     return structure;
+  }
+
+  /** What a vector is computed from. */
+  get origin(): Origin {
+    const depths = this.weights.map(({ depth }) => depth);
+    return { operands: this.weights, depth: Math.max(...depths) + 1 };
   }
 
   /** A call of the model was made. */
@@ -107,20 +137,21 @@ export class Model {
     );
   }
 
-  private structure(about: string, tokens: number): number {
+  private structure(about: string, key: number): number {
     const { structures } = this;
     const core = this.calls.core!;
-    let number = structures.get(tokens);
+    let number = structures.get(key);
     if (number === undefined) {
-      const words = this.encoder.forward(about, tokens, this.homes);
+      const chain = this.encoder.forward(about, Math.abs(key), this.homes);
+      const words = key < 0 ? storing(chain, this.config.hidden) : chain;
       number = checked(core, core.chain(words));
       if (structures.size === LENGTHS) {
         const [[oldest, dropped]] = structures;
         structures.delete(oldest);
         forget(core, [dropped]);
       }
-    } else structures.delete(tokens);
-    structures.set(tokens, number);
+    } else structures.delete(key);
+    structures.set(key, number);
     return number;
   }
 
@@ -137,4 +168,16 @@ export class Model {
       calls.fail("embedder", thrown);
     }
   }
+}
+
+/** The same chain of one result, which a tensor of so many floats takes: its last input. */
+function storing(chain: Uint32Array, floats: number): Uint32Array {
+  const [nodes] = chain;
+  const end = chain.length - 1;
+  const words = new Uint32Array(end + 5);
+  words.set(chain);
+  words[0] = nodes + 1;
+  const result = chain[end] | ((nodes + 1) << 16);
+  words.set([CODE.input | (3 << 16), FLOATS, RESIDENT, floats, result], end);
+  return words;
 }

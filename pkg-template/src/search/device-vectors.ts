@@ -11,8 +11,8 @@ import { input, type Node } from "../tensor/node.js";
 import { READ, ReadOperands } from "../tensor/read-operands.js";
 import {
   isRepeatable,
-  type Recomputation,
-  recomputationOf,
+  type Recording,
+  recordingOf,
 } from "../tensor/recomputation.js";
 import { shapeOf } from "../tensor/shape.js";
 import { TensorStorage, UNKNOWN } from "../tensor/storage.js";
@@ -29,7 +29,7 @@ interface Added {
   /** Vectors of these that were not removed. */
   left: number;
   /** Undefined where the tensor cannot be had again. */
-  readonly record: Recomputation | undefined;
+  readonly record: Recording | undefined;
 }
 
 /** The vectors of one index that came with tensors. */
@@ -63,7 +63,7 @@ export class DeviceVectors {
       first: ids[0],
       count: ids.length,
       left: ids.length,
-      record: recomputationOf(node),
+      record: recordingOf(node),
     };
     this.added.push(added);
     this.insert(added, node, ids);

@@ -4,18 +4,29 @@
 // tensors that nobody holds any more are collected, whatever was computed from them. When
 // records are used is told in `stored-calls.ts`.
 
+import type { Operands } from "../calls/operands.js";
 import { Node } from "./node.js";
 import type { TensorStorage } from "./storage.js";
 
 /** Calls that one after another lead to a tensor at most, for it to be computed again. */
 export const MOST_CALLS = 32;
 
-/** What is remembered of a computed tensor. */
-export interface Recomputation {
-  readonly root: Node;
+/** What a tensor was computed from. */
+export interface Origin {
   readonly operands: readonly TensorStorage[];
   /** Calls that one after another led to the tensor. */
   readonly depth: number;
+}
+
+/** What is remembered of a computed tensor. */
+export interface Recomputation extends Origin {
+  /** The operands of the call that computes the tensor again. */
+  readonly again: (target: TensorStorage) => Operands;
+}
+
+/** A chain that was recorded, and can be computed again. */
+export interface Recording extends Origin {
+  readonly root: Node;
 }
 
 /** The nodes of records. A tensor is not gone when one of these is collected. */
@@ -26,8 +37,8 @@ export function isOfRecord(node: Node): boolean {
   return copied.has(node);
 }
 
-/** The record of a computation; undefined where it could not be repeated. */
-export function recomputationOf(root: Node): Recomputation | undefined {
+/** The record of a chain; undefined where it could not be computed again. */
+export function recordingOf(root: Node): Recording | undefined {
   const operands: TensorStorage[] = [];
   const copies = new Map<Node, Node>();
   let depth = 0;
@@ -58,7 +69,7 @@ export function recomputationOf(root: Node): Recomputation | undefined {
 }
 
 /** Whether all operands are what they were, as far as the page knows. */
-export function isRepeatable({ operands }: Recomputation): boolean {
+export function isRepeatable({ operands }: Origin): boolean {
   return operands.every(
     ({ dropped, failure, depth }) =>
       !dropped && failure === undefined && depth < MOST_CALLS,

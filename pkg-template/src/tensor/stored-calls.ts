@@ -12,15 +12,15 @@ import { labeled } from "../checks/options.js";
 import type { Span } from "../memory/arrays.js";
 import { FLOATS, RESIDENT } from "./codes.js";
 import { copyIn, type TensorData } from "./copy-in.js";
+import type { Root } from "./chain-operands.js";
 import { input, type Node } from "./node.js";
 import { isRepeatable } from "./recomputation.js";
-import { isSame, type Shape, shapeOf, text } from "./shape.js";
+import { isSame, shapeOf, text } from "./shape.js";
 import { FEWER, TensorStorage, UNKNOWN } from "./storage.js";
 import {
   type COMPUTE,
   type COMPUTE_ALL,
   COMPUTE_INTO,
-  RECOMPUTE,
   StoredOperands,
   WRITE,
 } from "./stored-operands.js";
@@ -46,6 +46,7 @@ export function compute<Answer extends object>(
     method,
     roots: roots.filter(holdsAny),
     targets: { nodes: nodes.filter(holdsAny), offset: undefined },
+    targeting: "made",
     isRemembered: options?.keep !== false,
     answer: give(nodes),
   });
@@ -142,14 +143,7 @@ function recompute(calls: TensorSession, storage: TensorStorage): void {
   if (!isRepeatable(recomputation!)) {
     return calls.residents.revert(storage, "what it was computed from is gone");
   }
-  const { root } = recomputation!;
-  const operands = new StoredOperands(calls.chains, {
-    method: RECOMPUTE,
-    roots: [root],
-    targets: { nodes: [input(root.shape, storage)], offset: undefined },
-    isRemembered: true,
-    answer: undefined,
-  });
+  const operands = recomputation!.again(storage);
   // Reading the tensor rejects where this does.
   calls.take(operands, label === undefined ? label : { label }).catch(ignore);
 }
@@ -173,6 +167,7 @@ function store(
     method,
     roots: isEmpty ? [] : [root],
     targets: { nodes: isEmpty ? [] : [target], offset: part },
+    targeting: "given",
     isRemembered: false,
     answer: undefined,
   });
@@ -180,8 +175,8 @@ function store(
 }
 
 /** An input that is going to be computed, shaped like a result. */
-function inputLike(
-  { shape, dtype }: { shape: Shape; dtype: number },
+export function inputLike(
+  { shape, dtype }: Root,
   options: ComputeOptions,
 ): Node {
   const storage = storageOf(shape.count, dtype, options);

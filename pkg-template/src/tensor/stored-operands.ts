@@ -1,7 +1,7 @@
 // The operands of a call whose results stay on the device, each in a tensor.
 //
 // A call that stores is answered when it was submitted, without words. The tensors that take
-// results are chosen in `stored-calls.ts`.
+// results are chosen in `stored-calls.ts`; what becomes of these is in `stored-results.ts`.
 
 import type { Answer } from "../calls/call.js";
 import type { CheckedOptions } from "../calls/call-options.js";
@@ -9,20 +9,14 @@ import type { Arena } from "../memory/arena.js";
 import type { Targets } from "./chain-encoder.js";
 import { ChainOperands } from "./chain-operands.js";
 import type { ChainWriter } from "./chain-writer.js";
-import type { Node } from "./node.js";
-import {
-  isRepeatable,
-  type Recomputation,
-  recomputationOf,
-} from "./recomputation.js";
-import { lostError, type TensorStorage, UNKNOWN } from "./storage.js";
+import { input, type Node } from "./node.js";
+import { type Recomputation, recordingOf } from "./recomputation.js";
+import { StoredResults, type Targeting } from "./stored-results.js";
 
 const METHOD = { gives: "float32", width: 1 } as const;
 
 /** The method that gives a tensor of one result. */
 export const COMPUTE = { ...METHOD, name: "compute", option: "keep" } as const;
-/** The same after a loss, of a tensor that is there. */
-export const RECOMPUTE = { ...COMPUTE } as const;
 /** The method that gives tensors of several results. */
 export const COMPUTE_ALL = { ...COMPUTE, name: "computeAll" } as const;
 /** The method that stores a result in a tensor that is there. */
@@ -41,6 +35,7 @@ export interface StoredCall {
   /** The results, each of which holds something. */
   readonly roots: readonly Node[];
   readonly targets: Targets;
+  readonly targeting: Targeting;
   /** Whether results are computed again after a loss. */
   readonly isRemembered: boolean;
   /** What the call resolves to. */
@@ -51,34 +46,30 @@ export interface StoredCall {
 export class StoredOperands extends ChainOperands {
   readonly elements = 0;
   override readonly targets: Targets;
-  private readonly storages: readonly TensorStorage[];
+  private readonly results: StoredResults;
   private readonly isRemembered: boolean;
   private readonly given: Answer;
-  /** Snapshots that were begun of the target when the call was made. */
-  private begun = 0;
   private records: readonly (Recomputation | undefined)[] = [];
-  private isPending = false;
 
   constructor(
     writer: ChainWriter,
-    { method, roots, targets, isRemembered, answer }: StoredCall,
+    { method, roots, targets, targeting, isRemembered, answer }: StoredCall,
   ) {
     super(writer, method, roots);
     this.targets = targets;
-    this.storages = targets.nodes.map(({ storage }) => storage!);
+    const storages = targets.nodes.map(({ storage }) => storage!);
+    this.results = new StoredResults(writer.residents, storages, targeting);
     this.isRemembered = isRemembered;
     this.given = answer;
   }
 
   override check(about: string, terms: CheckedOptions | undefined): void {
     // Encoding tells which inputs are on the device.
-    for (const storage of this.storages) {
-      storage.isTarget = true;
-      if (storage.largest !== undefined) storage.largest = UNKNOWN;
-    }
-    this.begun = this.storages[0]?.snapshots?.begun ?? 0;
+    this.results.called();
     super.check(about, terms);
-    if (this.isRemembered) this.records = this.asked.map(recomputationOf);
+    if (!this.isRemembered) return;
+    const { writer } = this;
+    this.records = this.asked.map((root) => recomputationOf(writer, root));
   }
 
   override empty(): Answer {
@@ -87,43 +78,35 @@ export class StoredOperands extends ChainOperands {
 
   override write(arena: Arena): number {
     const structure = super.write(arena);
-    this.isPending = true;
-    for (const storage of this.storages) storage.writes += 1;
+    this.results.entered();
     return structure;
   }
 
   override answer(): Answer {
-    this.settle();
-    this.storages.forEach((storage, i) => {
-      const record = this.records[i];
-      const isKept = record !== undefined && isRepeatable(record);
-      storage.store(isKept && !storage.dropped ? record : undefined);
-      if (this.method !== RECOMPUTE) {
-        this.writer.residents.written(storage, this.begun);
-      }
-    });
+    this.results.stored(this.records);
     return this.given;
   }
 
-  // A call that is rejected wrote nothing: what fails later is told by readings.
   override rejected(reason: unknown): void {
-    this.settle();
-    for (const storage of this.storages) this.abandon(storage, reason);
+    this.results.rejected(reason);
   }
+}
 
-  private settle(): void {
-    if (!this.isPending) return;
-    this.isPending = false;
-    for (const storage of this.storages) storage.writes -= 1;
-  }
-
-  private abandon(storage: TensorStorage, reason: unknown): void {
-    if (this.method === COMPUTE || this.method === COMPUTE_ALL) {
-      return this.writer.residents.drop(storage);
-    }
-    // Readings behind another call that writes the tensor wait for what that call stores.
-    if (storage.writes > 0) return;
-    if (this.method === RECOMPUTE) storage.failure = lostError(storage, reason);
-    else storage.abandon(reason);
-  }
+function recomputationOf(
+  writer: ChainWriter,
+  result: Node,
+): Recomputation | undefined {
+  const recording = recordingOf(result);
+  if (recording === undefined) return undefined;
+  const { root, operands, depth } = recording;
+  const again: Recomputation["again"] = (target) =>
+    new StoredOperands(writer, {
+      method: COMPUTE,
+      roots: [root],
+      targets: { nodes: [input(root.shape, target)], offset: undefined },
+      targeting: "restored",
+      isRemembered: true,
+      answer: undefined,
+    });
+  return { operands, depth, again };
 }
