@@ -3,7 +3,7 @@
 
 use super::config::{Config, Pooling};
 use crate::error::Error;
-use crate::graph::chain::{Axes, Chain, Heads, Home, Norm, Reduction};
+use crate::graph::chain::{Axes, Chain, Heads, Home, Norm, Reduction, Store, StoreExtent};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId, UnaryFn};
 use crate::tensor::DType;
@@ -27,6 +27,26 @@ pub fn numbers(config: &Config) -> [f32; 3] {
 /// [`Error::InvalidInput`] for no tokens or more than the encoder has positions
 /// for, and for homes that are not as many as tensors.
 pub fn forward(config: &Config, tokens: u32, homes: &[Home]) -> Result<Chain, Error> {
+    let (mut chain, vector) = record(config, tokens, homes)?;
+    chain.output(vector)?;
+    Ok(chain)
+}
+
+/// The same chain, whose vector stays on the device: a tensor takes it, which is the last input.
+///
+/// # Errors
+///
+/// The errors of [`forward`].
+pub fn forward_into(config: &Config, tokens: u32, homes: &[Home]) -> Result<Chain, Error> {
+    let (mut chain, vector) = record(config, tokens, homes)?;
+    let shape = Shape::new(&[config.hidden])?;
+    let target = chain.input(shape, DType::F32, Home::Resident)?;
+    let extent = StoreExtent::Whole;
+    chain.store(vector, Store { target, extent })?;
+    Ok(chain)
+}
+
+fn record(config: &Config, tokens: u32, homes: &[Home]) -> Result<(Chain, NodeId), Error> {
     let weights = super::weights(config);
     if homes.len() != weights.len() {
         return Err(refuse("each tensor of the encoder needs a home"));
@@ -55,8 +75,7 @@ pub fn forward(config: &Config, tokens: u32, homes: &[Home]) -> Result<Chain, Er
         x = pass.layer(x)?;
     }
     let pooled = pass.pool(x)?;
-    pass.chain.output(pooled)?;
-    Ok(pass.chain)
+    Ok((pass.chain, pooled))
 }
 
 /// A chain that is being recorded. Each operation takes the next of the weights.

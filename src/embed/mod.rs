@@ -13,7 +13,7 @@ pub mod tokenizer;
 
 pub use activations::Activations;
 pub use config::{Config, Pooling};
-pub use forward::{forward, numbers};
+pub use forward::{forward, forward_into, numbers};
 pub use weights::{PREFIXES, Role, Weight, weights};
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

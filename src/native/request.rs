@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::embedder::Encoder;
+use super::embedder::{Destination, Encoder};
 use super::parameter::{Checked, Parameter, Wanted, invalid};
 use crate::error::Error;
 use crate::graph::chain::Chain;
@@ -22,7 +22,7 @@ pub(super) enum Structure {
     Op(RowOp),
     Chain(Chain),
     /// An encoder over a text of this many tokens.
-    Embedding(Arc<Encoder>, u32),
+    Embedding(Arc<Encoder>, u32, Destination),
     Sampling(Sampling),
     Searching(Searching),
     Insertion(Insertion),

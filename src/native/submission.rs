@@ -86,6 +86,18 @@ impl Shared {
         self.submit_to(Ok(request), terms, answer)
     }
 
+    /// Takes a text's call that stores its vector. Dropping the call does not give it up.
+    pub(super) fn submit_stored_text(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        terms: Terms,
+        burden: Burden,
+    ) -> Result<Call<f32>, Error> {
+        let (sender, receiver) = oneshot::channel();
+        self.enqueue(request, terms, Recipient::Embedded(sender, 0, burden))?;
+        Ok(Call::committed(receiver))
+    }
+
     fn submit_to<T>(
         self: &Arc<Self>,
         request: Result<Request<'_>, Error>,
@@ -304,8 +316,9 @@ impl State {
         }
         let id = match structure {
             Structure::Chain(chain) => self.driver.session.recipe(chain.clone()),
-            Structure::Embedding(encoder, tokens) => {
-                self.driver.session.recipe(encoder.chain(*tokens)?)
+            Structure::Embedding(encoder, tokens, destination) => {
+                let chain = encoder.chain(*tokens, *destination)?;
+                self.driver.session.recipe(chain)
             }
             Structure::Sampling(sampling) => self.driver.session.recipe(*sampling),
             Structure::Searching(searching) => self.driver.session.recipe(*searching),

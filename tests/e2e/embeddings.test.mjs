@@ -90,6 +90,66 @@ for (const engine of ["gpu", "cpu"]) {
   }
 }
 
+for (const engine of ["gpu", "cpu"]) {
+  test(`an index finds texts whose vectors the page has never seen, on the ${engine}`, () =>
+    site.page(
+      async (page) => {
+        await page.evaluate(opened, "it", ADDRESS, engine, {});
+        const seen = await page.evaluate(
+          async (texts) => {
+            const { gpu, embedder, all } = window.it;
+            const told = (gpu) =>
+              new Promise((resolve) => {
+                const off = gpu.on("restored", (news) => {
+                  off();
+                  resolve(news.lostTensors.length);
+                });
+              });
+            const bits = ({ buffer }) => new Uint32Array(buffer).join();
+            const index = gpu.index({ dim: embedder.info.dimensions });
+            const before = gpu.stats();
+            const calls = texts.map((ids) => embedder.computeIds(ids));
+            gpu.flush();
+            const tensors = await Promise.all(calls);
+            for (const tensor of tensors) index.add(tensor);
+            gpu.flush();
+            const [batches, down] = ["batches", "bytesDown"].map(
+              (name) => gpu.stats()[name] - before[name],
+            );
+            const vectors = await all(texts);
+            // Whose nearest text is not itself, or whose bits are others.
+            const wrong = async () => {
+              const found = vectors.map((vector) => index.search(vector, 1));
+              const read = tensors.map((tensor) => tensor.read());
+              gpu.flush();
+              const ids = (await Promise.all(found)).map(({ ids }) => ids[0]);
+              const own = await Promise.all(read);
+              return texts.flatMap((_, i) =>
+                ids[i] === i && bits(own[i]) === bits(vectors[i]) ? [] : [i],
+              );
+            };
+            const atFirst = await wrong();
+            let lost = 0;
+            if (gpu.device !== undefined) {
+              const over = told(gpu);
+              gpu.device.destroy();
+              lost = await over;
+            }
+            const afterLoss = await wrong();
+            await gpu.dispose();
+            return { batches, down, atFirst, lost, afterLoss };
+          },
+          TEXTS.slice(0, 24),
+        );
+        assert.deepEqual(seen, {
+          ...{ batches: 2, down: 0, lost: 0 },
+          ...{ atFirst: [], afterLoss: [] },
+        });
+      },
+      { may },
+    ));
+}
+
 test("a plain folder with another tokenizer embeds ids, as a mean of some length", () =>
   site.page(
     async (page) => {

@@ -18,6 +18,7 @@ mod samples;
 #[path = "../stall/mod.rs"]
 mod stall;
 
+mod compute;
 mod counts;
 mod files;
 mod folders;

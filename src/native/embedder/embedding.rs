@@ -11,14 +11,16 @@ use std::task::{Context, Poll, ready};
 
 use super::load::{Burden, Places, least};
 use super::sharing::{SharedFuture, WeakFuture};
-use super::{Embedder, Model};
+use super::{Destination, Embedder, Model};
 use crate::error::{Code, Error};
+use crate::graph::shape::Shape;
 use crate::native::call::Call;
 use crate::native::gpu::Gpu;
 use crate::native::platform::{Mutex, MutexGuard, block_on};
-use crate::native::request::{Chained, Request, Structure};
+use crate::native::request::{Chained, Coverage, Request, Structure, Written};
 use crate::native::shared::Purpose;
 use crate::native::submission::Terms;
+use crate::native::tensor::Tensor;
 
 /// A text being embedded. Dropped before its answer, it is given up, unless
 /// somebody else asked for an equal text meanwhile.
@@ -101,9 +103,10 @@ impl Embedder {
         }
     }
 
-    fn deal(&self, ids: &[u32]) -> Attempt {
-        let model = &self.model;
-        let single = match (&self.through, &model.replicas[..]) {
+    /// The one handle that calls may go through, and the place of its session; `None` where there
+    /// are several.
+    fn single(&self) -> Option<(&Gpu, usize)> {
+        match (&self.through, &self.model.replicas[..]) {
             (None, [replica]) => Some((&replica.gpu, 0)),
             (None, _) => None,
             (Some(gpu), replicas) => {
@@ -112,8 +115,23 @@ impl Embedder {
                     .position(|replica| gpu.is_same(&replica.gpu));
                 Some((gpu, at.unwrap_or(0)))
             }
-        };
-        if let Some((gpu, at)) = single {
+        }
+    }
+
+    /// A tensor of a text's vector, whose call is on its way.
+    pub(super) fn store(&self, ids: &[u32]) -> Result<Tensor, Error> {
+        let (gpu, at) = self.single().ok_or_else(|| {
+            Error::Unsupported(
+                "compute: the embedder has several sessions, and a tensor is of one; choose it by `through`"
+                    .into(),
+            )
+        })?;
+        self.model.store(gpu, at, ids)
+    }
+
+    fn deal(&self, ids: &[u32]) -> Attempt {
+        let model = &self.model;
+        if let Some((gpu, at)) = self.single() {
             let call = model.submit(gpu, at, ids, Places::ALL);
             return Attempt {
                 call,
@@ -218,22 +236,55 @@ impl Route {
 impl Model {
     /// A call through this handle, whose session has replica number `at`.
     fn submit(&self, gpu: &Gpu, at: usize, ids: &[u32], tried: Places) -> Call<f32> {
-        let shared = gpu.shared();
-        let replica = &self.replicas[at];
-        let tensors = match gpu.is_same(&replica.gpu) {
-            true => Ok(replica.numbers.clone()),
-            false => replica
-                .tensors
-                .iter()
-                .map(|tensor| shared.admit(tensor))
-                .collect(),
-        };
-        let tensors = match tensors {
+        let tensors = match self.weights(gpu, at) {
             Ok(tensors) => tensors,
             Err(error) => return Call::known(Err(error)),
         };
-        let request = Request {
-            structure: Structure::Embedding(Arc::clone(&self.encoder), count(ids)),
+        let request = self.request(ids, Destination::Host, tensors);
+        let burden = Burden::new(&self.loads, at, ids.len() as u64, tried);
+        let hidden = self.encoder.config.hidden as usize;
+        gpu.shared()
+            .submit_text(request, gpu.terms(), hidden, burden)
+    }
+
+    /// The same of a call whose vector a new tensor takes.
+    fn store(&self, gpu: &Gpu, at: usize, ids: &[u32]) -> Result<Tensor, Error> {
+        let shared = gpu.shared();
+        let mut tensors = self.weights(gpu, at)?;
+        let shape = Shape::new(&[self.encoder.config.hidden])?;
+        let tensor = shared.make_room(shape, tensors.clone())?;
+        tensors.push(tensor.number());
+        let mut request = self.request(ids, Destination::Tensor, tensors);
+        request.chained.offset = Some(0);
+        request.chained.written.push(Written {
+            number: tensor.number(),
+            words: shape.count(),
+            coverage: Coverage::Replaced,
+        });
+        let burden = Burden::new(&self.loads, at, ids.len() as u64, Places::ALL);
+        // Whoever reads the tensor hears how the call went.
+        drop(shared.submit_stored_text(&request, gpu.terms(), burden)?);
+        Ok(tensor)
+    }
+
+    /// The weights' numbers in the session of a handle.
+    fn weights(&self, gpu: &Gpu, at: usize) -> Result<Vec<u32>, Error> {
+        let replica = &self.replicas[at];
+        if gpu.is_same(&replica.gpu) {
+            return Ok(replica.numbers.clone());
+        }
+        let tensors = replica.tensors.iter();
+        tensors.map(|tensor| gpu.shared().admit(tensor)).collect()
+    }
+
+    fn request<'a>(
+        &'a self,
+        ids: &'a [u32],
+        destination: Destination,
+        tensors: Vec<u32>,
+    ) -> Request<'a> {
+        Request {
+            structure: Structure::Embedding(Arc::clone(&self.encoder), count(ids), destination),
             rows: ids.len(),
             scalar: 0,
             operands: Default::default(),
@@ -245,10 +296,7 @@ impl Model {
                 tensors,
                 ..Chained::default()
             },
-        };
-        let burden = Burden::new(&self.loads, at, ids.len() as u64, tried);
-        let hidden = self.encoder.config.hidden as usize;
-        shared.submit_text(request, gpu.terms(), hidden, burden)
+        }
     }
 }
 

@@ -4,9 +4,18 @@
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::embed::{Config, forward};
+use crate::embed::{Config, forward, forward_into};
 use crate::error::Error;
 use crate::graph::chain::{Chain, Home};
+
+/// Who takes the vector of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::native) enum Destination {
+    /// The caller.
+    Host,
+    /// A tensor.
+    Tensor,
+}
 
 /// The sizes of a model, and where its tensors lie.
 #[derive(Debug)]
@@ -27,8 +36,15 @@ impl Encoder {
     }
 
     /// The chain of a text of `tokens` tokens.
-    pub(in crate::native) fn chain(&self, tokens: u32) -> Result<Chain, Error> {
-        forward(&self.config, tokens, &self.homes)
+    pub(in crate::native) fn chain(
+        &self,
+        tokens: u32,
+        destination: Destination,
+    ) -> Result<Chain, Error> {
+        match destination {
+            Destination::Host => forward(&self.config, tokens, &self.homes),
+            Destination::Tensor => forward_into(&self.config, tokens, &self.homes),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 pub use embedding::Embedding;
-pub(super) use encoder::Encoder;
+pub(super) use encoder::{Destination, Encoder};
 pub use files::ModelFiles;
 pub(super) use load::Burden;
 pub use load::EmbedderStats;
@@ -335,14 +335,57 @@ impl Embedder {
     /// [`Config::max_tokens`], for one that the vocabulary has not and for RoBERTa's
     /// padding, besides what may befall any call.
     pub fn embed_ids(&self, ids: &[u32]) -> Embedding {
-        Embedding(self.check(ids).map(|()| self.enter(ids)))
+        Embedding(self.check("embed_ids", ids).map(|()| self.enter(ids)))
     }
 
-    fn check(&self, ids: &[u32]) -> Result<(), Error> {
+    /// Embeds a text, and leaves the vector on the device: a tensor of [`Config::hidden`] floats,
+    /// which is there at once. Its call is on its way when this returns, in the same batch as the
+    /// others, and nothing comes back for it; calls that are made later read the tensor without
+    /// waiting. An [index](crate::Index::add_tensor) takes it as it is. Equal texts are computed
+    /// apart.
+    ///
+    /// Where the call fails, the tensor has no words, and what reads it fails for the same reason.
+    /// What is lost with its device stays lost; what reads it fails with [`Error::TensorLost`].
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), framebatch::Error> {
+    /// # use framebatch::{Blocking, Config, Embedder, EmbedderOptions};
+    /// # let gpu = Blocking::open(Config::default())?;
+    /// let embedder = Embedder::open(gpu.gpu(), "models/minilm", EmbedderOptions::default())?;
+    /// let (a, b) = (embedder.compute("a cat")?, embedder.compute("a kitten")?);
+    /// let mut batch = gpu.batch();
+    /// let (a, b) = (batch.tensor(&a)?, batch.tensor(&b)?);
+    /// let similarity = batch.dot(a, b)?;
+    /// batch.execute()?;
+    /// println!("{:?}", batch.read(similarity)?); // One float came back.
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Embedder::embed`] that are the text's, [`Error::OutOfMemory`],
+    /// [`Error::QueueFull`] and [`Error::Disposed`]; and [`Error::Unsupported`] where the embedder
+    /// has several sessions, of which [`Embedder::through`] chooses one.
+    pub fn compute(&self, text: &str) -> Result<Tensor, Error> {
+        self.store(&self.ids(text)?)
+    }
+
+    /// The same of a text that any tokenizer made ids of, as [`Embedder::embed_ids`] takes them.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Embedder::compute`], and those of [`Embedder::embed_ids`] that are the ids'.
+    pub fn compute_ids(&self, ids: &[u32]) -> Result<Tensor, Error> {
+        self.check("compute_ids", ids)?;
+        self.store(ids)
+    }
+
+    fn check(&self, about: &str, ids: &[u32]) -> Result<(), Error> {
         let Config {
             vocab, max_tokens, ..
         } = *self.config();
-        let refuse = |problem: String| Error::InvalidInput(["embed_ids: ", &problem].concat());
+        let refuse = |problem: String| Error::InvalidInput([about, ": ", &problem].concat());
         if ids.is_empty() {
             return Err(refuse("there are no ids; give at least one".into()));
         }
@@ -356,7 +399,7 @@ impl Embedder {
             Some(id) => Err(refuse(format!(
                 "id {id} is not below {vocab}, the size of the vocabulary"
             ))),
-            None => self.refuse_padding("embed_ids", ids),
+            None => self.refuse_padding(about, ids),
         }
     }
 }
