@@ -4,7 +4,7 @@
 // A batch is answered when a test says so. What calls compute is in `fake-calls.mjs` and
 // `fake-chain.mjs`.
 
-import { compute, storeSample } from "./fake-calls.mjs";
+import { aligned, compute, insert, storeSample } from "./fake-calls.mjs";
 import { names, run } from "./fake-chain.mjs";
 
 const TABLE = 16;
@@ -165,16 +165,26 @@ export class Batches {
 
   compute(call, source, offset) {
     const { chain, isStored } = call.spec;
+    if (call.spec.op === "insertion") {
+      return insert(call, this.view(), this.tensors);
+    }
     if (isStored) return storeSample(call, this.view(), this.tensors);
     if (chain === undefined) return compute(call, this.view(), source, offset);
     run(chain, this.view(), call.at, this.tensors, source, offset);
   }
 
   /** Whether a call names a tensor that is not there. */
-  lacks({ spec, at }) {
-    if (spec.chain === undefined) return false;
-    const wanted = names(spec.chain, this.view(), at);
+  lacks({ spec, at, rows }) {
+    const wanted = this.wanted(spec, at, rows);
     return wanted.some((number) => this.tensors.get(number) === undefined);
+  }
+
+  wanted({ op, chain, hasSource }, at, rows) {
+    if (op === "insertion") {
+      const names = at + aligned(3 * rows);
+      return [...this.view().subarray(names, names + (hasSource ? 2 : 1))];
+    }
+    return chain === undefined ? [] : names(chain, this.view(), at);
   }
 
   scratch(words) {

@@ -2,7 +2,7 @@
 //
 // `lerp` is computed truly, everything else by a formula that tells results apart.
 
-const aligned = (words) => (words + 3) & ~3;
+export const aligned = (words) => (words + 3) & ~3;
 
 /** How many words a call has of each operand, of all, and of its result. */
 export function shapeOf(spec, rows) {
@@ -11,6 +11,10 @@ export function shapeOf(spec, rows) {
     const { count, mask, pages } = spec;
     const words = aligned(rows * fields) + aligned(mask) + aligned(pages);
     return { operand: fields, words, result: rows * 2 * count };
+  }
+  if (op === "insertion") {
+    const names = spec.hasSource ? 2 : 1;
+    return { words: aligned(3 * rows) + aligned(names), result: 0 };
   }
   if (op === "sampling") {
     const words = aligned(rows * fields) + 4 + 4 * layers + 4;
@@ -46,6 +50,25 @@ export function storeSample(call, words, tensors) {
   const stored = tensors.get(number).slice();
   stored.set(source, words[header + 2]);
   tensors.set(number, stored);
+}
+
+/** Writes rows of a tensor, or nobody's id, to the page that the call names, as `src/graph/insertion.rs` says. */
+export function insert({ spec, rows, at }, words, tensors) {
+  const { dim, hasSource } = spec;
+  const names = words.subarray(at + aligned(3 * rows));
+  const source = hasSource ? tensors.get(names[0]) : undefined;
+  const page = tensors.get(names[hasSource ? 1 : 0]);
+  const block = 128 + 64 * 4 * Math.ceil(dim / 4);
+  for (let i = 0; i < rows; i += 1) {
+    const [row, place, id] = words.subarray(at + 3 * i, at + 3 * i + 3);
+    const [start, lane] = [Math.floor(place / 64) * block, place % 64];
+    page[start + 64 + lane] = id;
+    if (row === 2 ** 32 - 1) continue;
+    for (let k = 0; k < dim; k += 1) {
+      const quad = start + 128 + 4 * (64 * Math.floor(k / 4) + lane);
+      page[quad + (k % 4)] = source[row * dim + k];
+    }
+  }
 }
 
 /** Writes the result of a call. */

@@ -73,6 +73,9 @@ class Core extends Batches {
     // What each tensor was held with.
     this.asked = new Map();
     this.lastTensor = 0;
+    /** Tensors that went with a device, and those of them whose readers are refused. */
+    this.gone = new Set();
+    this.unhealed = new Set();
     this.explained = undefined;
     this.nextTicket = 1;
     this.room = 1000;
@@ -101,6 +104,7 @@ class Core extends Batches {
       disposed: 0,
       nudges: 0,
       fills: 0,
+      clears: 0,
       allocations: 0,
       imports: 0,
       patches: 0,
@@ -148,6 +152,30 @@ class Core extends Batches {
       isDistance,
     };
     return this.structures.push(spec) - 1;
+  }
+
+  insertion([packing, isScaled, dim, hasSource]) {
+    if (this.fails("insertion")) return -1;
+    if (packing !== 0 || isScaled !== 0) throw new Error("floats alone");
+    const spec = { op: "insertion", dim, hasSource: hasSource === 1 };
+    return this.structures.push(spec) - 1;
+  }
+
+  clear(tensor, words) {
+    if (this.fails("clear")) return -1;
+    this.counts.clears += 1;
+    if (this.gone.has(tensor)) this.unhealed.add(tensor);
+    this.tensors.set(tensor, new Uint32Array(words));
+    return 0;
+  }
+
+  heal(tensor) {
+    this.gone.delete(tensor);
+    this.unhealed.delete(tensor);
+  }
+
+  is_lost(tensor) {
+    return this.unhealed.has(tensor);
   }
 
   forget(structures) {
@@ -202,11 +230,13 @@ class Core extends Batches {
   }
 
   begin_restoration() {
-    this.waiting = this.queued;
-    this.queued = [];
+    const restores = ({ isRestoring }) => isRestoring === true;
+    this.waiting = this.queued.filter((call) => !restores(call));
+    this.queued = this.queued.filter(restores);
   }
 
   end_restoration() {
+    for (const call of this.queued) call.isRestoring = true;
     this.queued.push(...this.waiting);
     this.waiting = undefined;
   }
@@ -245,6 +275,7 @@ class Core extends Batches {
   lose() {
     for (const number of this.tensors.keys()) {
       this.tensors.set(number, undefined);
+      this.gone.add(number);
     }
     this.tell("lost", "the device was lost");
   }

@@ -67,21 +67,26 @@ export class DeviceVectors {
     };
     this.added.push(added);
     this.insert(added, node, ids);
+    // Calls that are only planned write nothing.
+    if (this.calls.isRecording) this.takeOut(ids);
   }
 
   /** Removes vectors that came with tensors, in the order of calls. */
   remove(ids: readonly number[]): void {
+    this.clearPlaces(this.takeOut(ids));
+  }
+
+  /** Takes vectors out of the index; the places that these leave. */
+  private takeOut(ids: Iterable<number>): number[] {
     const { places, vectors } = this.store;
-    const cleared: number[] = [];
-    for (const id of ids) {
+    return Array.from(ids, (id) => {
       const place = placeOf(vectors.slots.get(id)!);
       vectors.slots.delete(id);
       this.lost.delete(id);
       this.forget(id);
       places.give(place);
-      cleared.push(place);
-    }
-    this.clearPlaces(cleared);
+      return place;
+    });
   }
 
   /** Throws where vectors are lost. */
