@@ -1,7 +1,9 @@
-// The entry `framebatch/kernels`: importing it gives every session runs of many items.
+// The entry `framebatch/kernels`: importing it gives every session runs of many items, and profiles
+// that compare the sizes of batches.
 //
 // An entry of its own, so that pages that run nothing of the kind do not load it.
 
+import type { Profile, ProfileOptions } from "../metrics/profile.js";
 import { Session } from "../session/session.js";
 import {
   type ItemFunction,
@@ -9,6 +11,7 @@ import {
   type RunAllOptions,
   type RunAllOutcome,
 } from "./run-all.js";
+import { profileSizes, type SizesProfile } from "./profile-sizes.js";
 
 export type {
   ItemContext,
@@ -17,6 +20,7 @@ export type {
   RunAllOptions,
   RunAllOutcome,
 } from "./run-all.js";
+export type { SizedProfile, SizesProfile } from "./profile-sizes.js";
 
 declare module "../session/session.js" {
   interface Session {
@@ -42,6 +46,25 @@ declare module "../session/session.js" {
       fn: ItemFunction<Item, Result>,
       options?: RunAllOptions<Item, Awaited<Result>>,
     ): Promise<RunAllOutcome<Awaited<Result>>>;
+
+    /**
+     * Profiles `fn` at each size of batches, whole numbers from 1, one after the other, as
+     * `profile` does, and says which of them is best. `fn` is given the size, and makes that
+     * many calls, or calls of that many items. Rejects with what `fn` throws, and with
+     * `invalid-input` for wrong sizes. With `import "framebatch/kernels"`.
+     *
+     * @example
+     * const { best, table } = await gpu.profileSizes(
+     *   (size) => Promise.all(texts.slice(0, size).map((text) => embedder.embed(text))),
+     *   [1, 8, 64, 512],
+     * );
+     * console.log(table);
+     */
+    profileSizes(
+      fn: (size: number) => unknown,
+      sizes: readonly number[],
+      options?: ProfileOptions,
+    ): Promise<SizesProfile>;
   }
 }
 
@@ -53,5 +76,16 @@ Object.assign(Session.prototype, {
     options?: RunAllOptions<Item, Awaited<Result>>,
   ): Promise<RunAllOutcome<Awaited<Result>>> {
     return runAll(this, items, fn, options);
+  },
+
+  profileSizes(
+    this: Session,
+    fn: (size: number) => unknown,
+    sizes: readonly number[],
+    options?: ProfileOptions,
+  ): Promise<SizesProfile> {
+    const profile = (run: () => unknown): Promise<Profile> =>
+      this.profile(run, options);
+    return profileSizes(profile, fn, sizes);
   },
 });
