@@ -65,10 +65,10 @@ check: target/face/index.js
 	cargo fmt --all --check
 	prettier --check --log-level warn $(PRETTY)
 	tsc -p www
-	cargo clippy --all-targets -- -D warnings
+	cargo clippy --all-targets --features tracing -- -D warnings
 	cargo clippy --target wasm32-unknown-unknown --lib --test web -- -D warnings
 	cargo clippy --target wasm32-unknown-unknown -p framebatch-core -p framebatch-embeddings -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --features tracing
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --target wasm32-unknown-unknown --features javascript
 	node tools/test.mjs unit
 

@@ -21,7 +21,10 @@
 //! threads. A `Batch` records several operations as one call, a `Tensor` keeps data on
 //! the device, an `Index` finds the nearest of many vectors, an `Embedder` makes vectors
 //! of texts. For the browser there is the npm package of the same name, which this crate
-//! is the core of; the feature `javascript` is that package's face, and nobody else needs it.
+//! is the core of; the feature `javascript` is that package's face, and nobody else needs it. The
+//! feature `tracing` makes events of the crate of that name of each batch, with the target
+//! `framebatch::batch`, and of what becomes of the device, with `framebatch::device`, as far as
+//! these are enabled when the session opens.
 
 #![cfg_attr(
     test,
@@ -60,8 +63,8 @@ pub use native::{
     Attention, Axes, Batch, Blocking, Call, Clip, Config, DeviceEvent, Download, Embedder,
     EmbedderOptions, EmbedderStats, Embedding, Embeddings, EngineChoice, Filter, Gpu, Gpus, Hit,
     Index, Layer, LongTexts, ModelFiles, Outcome, Parameter, Part, Profile, Results, RunAll,
-    RunOutcome, Search, Spread, Storage, Tensor, TensorBuffer, TensorData, Value, Warmup, Watch,
-    adapters,
+    RunOutcome, Search, SizedProfile, SizesProfile, Spread, Storage, Tensor, TensorBuffer,
+    TensorData, Value, Warmup, Watch, adapters,
 };
 pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};

@@ -177,6 +177,32 @@ fn a_profile_is_of_its_own_runs() {
 }
 
 #[test]
+fn sizes_are_profiled_one_after_the_other() {
+    in_time(|| {
+        for gpu in both_manual() {
+            let ones = [1.0; 64];
+            let mut given = Vec::new();
+            let profile = gpu.profile_sizes(2, &[64, 1], |size| {
+                given.push(size);
+                gpu.lerp(&ones[..size], &ones[..size], 0.5)
+            });
+            let profile = pollster::block_on(profile).unwrap();
+            assert_eq!(given, [64, 64, 64, 1, 1, 1]);
+            let told = profile.sizes.iter();
+            let told: Vec<_> = told.map(|one| (one.size, one.profile.items)).collect();
+            assert_eq!(told, [(64, 64.0), (1, 1.0)]);
+            assert!(profile.best().is_some());
+            assert_eq!(profile.to_string().lines().count(), 3);
+            for sizes in [&[][..], &[1, 0]] {
+                let wrong = gpu.profile_sizes(1, sizes, |_| gpu.lerp(&[0.0], &[1.0], 0.5));
+                let wrong = pollster::block_on(wrong).unwrap_err();
+                assert_eq!(wrong.code(), framebatch::Code::InvalidInput);
+            }
+        }
+    });
+}
+
+#[test]
 fn a_run_that_fails_ends_the_profile() {
     in_time(|| {
         for gpu in both_manual() {

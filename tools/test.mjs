@@ -49,8 +49,9 @@ const SUITES = [
   { name: "unit", unit: true, command: () => ["cargo", "test", "--lib"] },
   {
     name: "native",
-    // All of it: one failure must not hide what comes after it.
-    command: () => ["cargo", "test", "--no-fail-fast"],
+    // All of it: one failure must not hide what comes after it. The suite before has compiled
+    // the crate without features.
+    command: () => ["cargo", "test", "--features", "tracing", "--no-fail-fast"],
     // Without a desktop session, Mesa's device chooser complains for every device opened.
     env: { NODEVICE_SELECT: "1" },
   },
@@ -60,6 +61,8 @@ const SUITES = [
     command: () => [
       "cargo",
       "test",
+      // Compiled already.
+      ...["--features", "tracing"],
       "--no-fail-fast",
       ...VALUES.flatMap((name) => ["--test", name]),
       "--",

@@ -94,6 +94,8 @@ impl Gpu {
         let device = platform::enter(move || block_on(open_device(&own))).await??;
         let routing = (config.engine == EngineChoice::Auto).then(Model::default);
         let shared = Arc::new(Shared::new(device, routing, &config, Purpose::Send)?);
+        #[cfg(feature = "tracing")]
+        super::tracing::trace(&shared);
         let opener = Opener::new(config);
         let theirs = Arc::clone(&shared);
         let worker = platform::spawn(move || worker::run(&theirs, opener))?;
