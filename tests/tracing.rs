@@ -1,13 +1,14 @@
 //! What `tracing` is told, with the feature of that name.
 
 #![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, reason = "what a test cannot set up fails it")]
 
 #[allow(dead_code, reason = "each test target uses its own part")]
 mod engines;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use engines::{in_time, manual, open};
 use framebatch::EngineChoice;
@@ -67,10 +68,10 @@ impl Subscriber for Keeper {
 }
 
 /// The tests share what is heard, and so take turns.
-fn listening() -> std::sync::MutexGuard<'static, ()> {
+fn listening() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     static IS_SET: OnceLock<()> = OnceLock::new();
-    let turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     IS_SET.get_or_init(|| tracing::subscriber::set_global_default(Keeper).unwrap());
     HEARD.lock().unwrap().clear();
     turn
