@@ -30,6 +30,8 @@ export class Model {
   /** Why no more calls can be made of it: the WebAssembly of its encoder trapped. */
   private ended: FramebatchError | undefined;
   private readonly weights: readonly TensorStorage[];
+  /** What a vector is computed from, by one call. */
+  readonly origin: Origin;
   private readonly homes: Uint32Array;
   private readonly numbers: readonly number[];
   /**
@@ -46,6 +48,7 @@ export class Model {
     readonly nodes: readonly Node[],
   ) {
     this.weights = nodes.map(({ storage }) => storage!);
+    this.origin = { operands: this.weights, depth: 1 };
     this.homes = Uint32Array.from(this.weights, ({ home }) => home);
     this.numbers = [...encoder.numbers()];
     encoder.ended = (error) => {
@@ -98,12 +101,6 @@ export class Model {
       words[at + names + named] = 0;
     }
     return structure;
-  }
-
-  /** What a vector is computed from. */
-  get origin(): Origin {
-    const depths = this.weights.map(({ depth }) => depth);
-    return { operands: this.weights, depth: Math.max(...depths) + 1 };
   }
 
   /** A call of the model was made. */
