@@ -198,3 +198,38 @@ test("there is no page where there is no room, and nothing is lost but what came
   await sent(session, index.download());
   assert.deepEqual([index.size, [...index.lost]], [2, []]);
 });
+
+test("a download reads a page again that a loss spoiled, unless vectors are lost", async () => {
+  const session = await manual();
+  const { gpu, core } = session;
+  const index = gpu.index(KIND);
+  const tensor = gpu.tensor(vectors(0, 2), [2, DIM]);
+  index.add(tensor);
+  await sent(session);
+  const refused = {
+    code: "device-lost",
+    message: "a call that wrote it failed",
+  };
+  const download = index.download();
+  for (let time = 0; time < 3; time += 1) {
+    gpu.flush();
+    core.answer({ failure: refused });
+    await settled();
+  }
+  await sent(session, download);
+  assert.deepEqual(index.save(), saved(gpu, vectors(0, 2)));
+  // What always fails ends, and so does what fails otherwise.
+  for (const code of ["device-lost", "out-of-memory"]) {
+    index.add(tensor);
+    await sent(session);
+    const failing = assert.rejects(index.download(), { code });
+    for (let time = 0; time < 9; time += 1) {
+      gpu.flush();
+      if (core.flights.length === 0) break;
+      core.answer({ failure: { code, message: "again" } });
+      await settled();
+    }
+    await failing;
+    await sent(session, index.download());
+  }
+});

@@ -11,10 +11,11 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use super::index::{Entry, Index};
-use super::indexes::Use;
+use super::indexes::{Held, Use};
 use super::page_writes::Asked;
-use super::platform::block_on;
+use super::platform::{MutexGuard, block_on};
 use super::request::{Chained, Request, Structure};
+use super::state_lock::Guard;
 use super::submission::Terms;
 use super::tensor::Tensor;
 use crate::error::Error;
@@ -166,14 +167,27 @@ struct Filled {
     block_words: u32,
 }
 
+/// How often a download asks again for a page whose reading is refused.
+const MOST_REFUSALS: u32 = 8;
+
 impl Entry {
     /// Brings all vectors of device pages to the host, page by page.
     async fn download(self: Arc<Self>, terms: Terms) -> Result<(), Error> {
-        for page in self.filled_pages()? {
-            let request = page.request()?;
-            let words = self.shared().submit_floats(request, terms, usize::MAX);
-            let words = words.await?;
-            self.bring_back(page, bytemuck::cast_slice(&words));
+        let pages = self.filled_pages()?;
+        let mut refusals = 0;
+        for page in pages {
+            loop {
+                let request = page.request()?;
+                let words = self.shared().submit_floats(request, terms, usize::MAX);
+                match words.await {
+                    Ok(words) => break self.bring_back(page, bytemuck::cast_slice(&words)),
+                    // A device went with a call in front that wrote the page. The next one has
+                    // the page again, unless vectors are lost.
+                    Err(Error::TensorLost(_)) if refusals < MOST_REFUSALS => refusals += 1,
+                    Err(error) => return Err(error),
+                }
+                drop(self.whole()?);
+            }
         }
         let (state, held) = self.ready(Use::Removal)?;
         let is_whole = held.check_whole("index.download");
@@ -182,10 +196,16 @@ impl Entry {
         is_whole
     }
 
+    /// The session and the index, both locked, where no vector is lost.
+    fn whole(self: &Arc<Self>) -> Result<(Guard<'_>, MutexGuard<'_, Held>), Error> {
+        let (state, held) = self.ready(Use::Insertion(0))?;
+        held.check_whole("index.download")?;
+        Ok((state, held))
+    }
+
     /// The device pages with vectors.
     fn filled_pages(self: &Arc<Self>) -> Result<Vec<Filled>, Error> {
-        let (_state, held) = self.ready(Use::Insertion(0))?;
-        held.check_whole("index.download")?;
+        let (_state, held) = self.whole()?;
         let block_words = block_words(held.vectors.config().quads());
         let pages = held
             .device_pages

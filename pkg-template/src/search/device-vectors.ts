@@ -22,6 +22,11 @@ import { InsertOperands, NOTHING, type Source } from "./insert-operands.js";
 import type { IndexStore } from "./store.js";
 import { BLOCK, HEADER, onDevice, placeOf } from "./vectors.js";
 
+/** How often a download asks again for a page whose reading is refused. */
+const MOST_REFUSALS = 8;
+
+const LOST = "device-lost";
+
 /** Vectors that came with one tensor, and how they are had again. */
 interface Added {
   readonly first: number;
@@ -135,7 +140,7 @@ export class DeviceVectors {
     store.makeDevicePages();
     const ids = this.idsOf(page);
     if (ids.length === 0) return;
-    const words = await this.read(page);
+    const words = await this.readAgain(about, page);
     this.check(about);
     const kept = ids.filter((id) => this.isAt(id, page));
     const scratch = new Uint32Array(1 + 4 * vectors.quads);
@@ -167,6 +172,23 @@ export class DeviceVectors {
         store.dropDevicePages();
       }
       store.renew();
+    }
+  }
+
+  /**
+   * Reads a page, and once more where a device went with a call in front that wrote the page: the
+   * next device has the page again, unless vectors are lost.
+   */
+  private async readAgain(about: string, page: number): Promise<Uint32Array> {
+    for (let left = MOST_REFUSALS; ; left -= 1) {
+      try {
+        return await this.read(page);
+      } catch (error) {
+        const isLost = (error as FramebatchError | undefined)?.code === LOST;
+        if (!isLost || left === 0) throw error;
+        this.mend();
+        this.check(about);
+      }
     }
   }
 
