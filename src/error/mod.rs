@@ -162,6 +162,12 @@ pub enum Error {
     #[error("{0}")]
     OnDevice(String),
 
+    /// A kernel of the program's own, by its name, cannot be computed by the CPU.
+    #[error(
+        "{0}: calls run on the CPU, for which this kernel has no function; give its definition `cpu`"
+    )]
+    NoCpuFunction(String),
+
     /// There is no memory left, the device's or for operands, or the session's memory
     /// budget ([`BatchConfig::memory_budget`](crate::BatchConfig::memory_budget)) has no
     /// room; the sentence says which.
@@ -191,7 +197,9 @@ impl Error {
     pub const fn code(&self) -> Code {
         match self {
             Error::InvalidInput(_) => Code::InvalidInput,
-            Error::Unsupported(_) | Error::OnDevice(_) => Code::Unsupported,
+            Error::Unsupported(_) | Error::OnDevice(_) | Error::NoCpuFunction(_) => {
+                Code::Unsupported
+            }
             Error::NoAdapter(_) => Code::NoAdapter,
             Error::TooLarge { .. } | Error::TooManyGroups { .. } | Error::TooMany => {
                 Code::LimitExceeded

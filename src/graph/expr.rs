@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use super::CallerFn;
+
 /// The number of a term in its expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TermId(u32);
@@ -18,7 +20,7 @@ impl TermId {
 }
 
 /// One value of an expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Term {
     /// A float, as its bits, so that equal numbers are equal terms. Expressions of chains have
     /// none, because their numbers come with the call.
@@ -32,18 +34,21 @@ pub enum Term {
     /// The second term where the first, a condition, is true, and the third elsewhere. A
     /// condition is false where it is a zero of either sign, and true for all else, NaN included.
     Where([TermId; 3]),
+    /// A function of the caller's own, applied to earlier terms.
+    Call(Arc<CallerFn>, Box<[TermId]>),
 }
 
 impl Term {
     /// The operands of the term.
-    pub fn operands(self) -> impl Iterator<Item = TermId> {
-        let operands = match self {
-            Term::Const(_) | Term::Variable(_) => [None; 3],
-            Term::Unary(_, a) => [Some(a), None, None],
-            Term::Binary(_, a, b) => [Some(a), Some(b), None],
-            Term::Where(operands) => operands.map(Some),
+    pub fn operands(&self) -> impl Iterator<Item = TermId> {
+        let (few, many): (_, &[TermId]) = match self {
+            Term::Const(_) | Term::Variable(_) => ([None; 3], &[]),
+            Term::Unary(_, a) => ([Some(*a), None, None], &[]),
+            Term::Binary(_, a, b) => ([Some(*a), Some(*b), None], &[]),
+            Term::Where(operands) => ([None; 3], operands),
+            Term::Call(_, operands) => ([None; 3], operands),
         };
-        operands.into_iter().flatten()
+        few.into_iter().flatten().chain(many.iter().copied())
     }
 }
 

@@ -4,6 +4,7 @@
 //! Structures have no values, so that all calls of one structure share it. How, when and where
 //! calls are computed is not known here.
 
+mod caller_fn;
 pub mod chain;
 mod expr;
 pub mod insertion;
@@ -19,6 +20,7 @@ mod refuse;
 #[path = "refuse_web.rs"]
 mod refuse;
 
+pub use caller_fn::{ADDED, CallerFn, FnContent, MARK, ParamType, Twin};
 pub use expr::{BinaryFn, Expr, ExprBuilder, Term, TermId, UnaryFn};
 pub use op::{Measure, Mode, Timing};
 

@@ -1,6 +1,6 @@
 //! Prints expressions as WGSL. `device/cpu/expr.rs` evaluates the same expressions.
 
-use super::{BinaryFn, Expr, Term, UnaryFn};
+use super::{BinaryFn, Expr, Term, UnaryFn, caller_fn};
 use crate::program::Number;
 
 /// The WGSL names of the functions in [`UnaryFn`], in that order.
@@ -53,27 +53,31 @@ const BINARY: [&str; 16] = [
 pub(super) fn print(text: &mut String, expr: &Expr, prefix: &str, first_row: usize) -> String {
     let mut names: Vec<String> = Vec::with_capacity(expr.terms().len());
     for (id, term) in expr.terms().iter().enumerate() {
-        let value = match *term {
-            Term::Const(bits) => format!("F({})", Number(bits)),
+        let value = match term {
+            Term::Const(bits) => format!("F({})", Number(*bits)),
             Term::Variable(variable) => {
-                let variable = variable as usize;
+                let variable = *variable as usize;
                 names.push(match variable.checked_sub(first_row) {
                     Some(row) => format!("r{row}"),
                     None => format!("v{variable}"),
                 });
                 continue;
             }
-            Term::Unary(function, a) => format!("{}({})", unary(function), names[a.index()]),
+            Term::Unary(function, a) => format!("{}({})", unary(*function), names[a.index()]),
             Term::Binary(function, a, b) => {
                 let (a, b) = (&names[a.index()], &names[b.index()]);
                 match function.sign() {
                     Some(sign) => [a, sign, b].concat(),
-                    None => format!("{}({a}, {b})", binary(function)),
+                    None => format!("{}({a}, {b})", binary(*function)),
                 }
             }
             Term::Where(operands) => {
                 let [condition, a, b] = operands.map(|of| &names[of.index()]);
                 format!("chosen({condition}, {a}, {b})")
+            }
+            Term::Call(function, operands) => {
+                let operands: Vec<&str> = operands.iter().map(|of| &*names[of.index()]).collect();
+                format!("{}({})", caller_fn::name(function), operands.join(", "))
             }
         };
         let name = format!("{prefix}{id}");

@@ -17,6 +17,7 @@ macro_rules! shader {
     };
 }
 
+mod caller_fn;
 mod expr;
 pub mod generated;
 mod library;
@@ -29,7 +30,9 @@ pub use library::{LANES, PARAMS, SEGMENTS, WORKGROUP};
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
 /// What the devices need of `graph` to run kernels, which they may not import.
-pub use crate::graph::{BinaryFn, Expr, Term, TermId, UnaryFn, insertion, sampling, searching};
+pub use crate::graph::{
+    BinaryFn, CallerFn, Expr, ParamType, Term, TermId, UnaryFn, insertion, sampling, searching,
+};
 
 use std::sync::Arc;
 
@@ -61,6 +64,25 @@ impl Kernel {
             Kernel::Named(kernel) => named::source(kernel),
             Kernel::Fused(stage) => generated::source(stage, Tiles::Large),
             Kernel::Product(stage, _, tiles) => generated::source(stage, *tiles),
+        }
+    }
+
+    /// What a compiler says of a place in the kernel's source, as the caller who wrote that place
+    /// reads it; `None` where no caller did. Lines and columns count from 1, columns in bytes.
+    pub fn complaint(&self, at: [u32; 2], message: &str) -> Option<String> {
+        match self {
+            Kernel::Named(_) => None,
+            Kernel::Fused(stage) | Kernel::Product(stage, ..) => {
+                caller_fn::complaint(&stage.caller_fns(), &self.source(), at, message)
+            }
+        }
+    }
+
+    /// Whether functions of callers are part of the kernel.
+    pub fn has_caller_fns(&self) -> bool {
+        match self {
+            Kernel::Named(_) => false,
+            Kernel::Fused(stage) | Kernel::Product(stage, ..) => !stage.caller_fns().is_empty(),
         }
     }
 

@@ -93,6 +93,11 @@ impl Recipe {
         !self.schedule.written.is_empty()
     }
 
+    /// Whether calls apply functions of callers.
+    pub fn has_caller_fns(&self) -> bool {
+        self.schedule.has_caller_fns
+    }
+
     /// The tensors that a call writes; `set` are the resident tensors that the call names.
     pub fn written<'a>(&'a self, set: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
         let inputs = self.schedule.written.iter();

@@ -23,6 +23,8 @@ pub(super) struct Schedule {
     pub(super) runs: Vec<StageRun>,
     /// The inputs that the program writes, which are resident tensors.
     pub(super) written: Vec<u32>,
+    /// Whether functions of callers are applied.
+    pub(super) has_caller_fns: bool,
 }
 
 /// One run of a stage.
@@ -57,6 +59,7 @@ impl Schedule {
             kernels: kernels(&program.stages),
             coalesce_rules: program.stages.iter().map(CoalesceRule::of).collect(),
             runs: runs(&program),
+            has_caller_fns: (program.stages.iter()).any(|stage| !stage.caller_fns().is_empty()),
             written,
             program,
         }

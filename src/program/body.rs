@@ -40,6 +40,24 @@ pub enum Body {
     Search(Searching),
 }
 
+impl Body {
+    /// Visits the expressions of maps and rows.
+    pub(crate) fn each_expr<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            Body::Map(map) => visit(&map.value),
+            Body::Rows(rows) => {
+                for step in &rows.steps {
+                    let (RowStep::Fold(_, value) | RowStep::Let(value)) = step;
+                    visit(value);
+                }
+                let (RowResult::Row(value) | RowResult::Element(value)) = &rows.result;
+                visit(value);
+            }
+            Body::Attention(_) | Body::Named(..) | Body::Search(_) => {}
+        }
+    }
+}
+
 /// `result[i] = value(loads of i, scalars)`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Map {

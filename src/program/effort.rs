@@ -64,7 +64,7 @@ pub(crate) fn terms(value: &Expr) -> f64 {
         Term::Binary(..) | Term::Where(_) | Term::Unary(UnaryFn::Recip | UnaryFn::Sqrt, _) => 1.0,
         Term::Unary(function, _) if function.is_cheap() => 1.0,
         Term::Unary(UnaryFn::Gelu, _) => ERROR_FUNCTION,
-        Term::Unary(..) => FUNCTION,
+        Term::Unary(..) | Term::Call(..) => FUNCTION,
     });
     costs.sum()
 }

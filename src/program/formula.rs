@@ -87,26 +87,22 @@ impl Line<'_> {
 
     /// Prints what a term computes.
     fn value(&self, f: &mut Formatter<'_>, id: usize, around: Parentheses) -> fmt::Result {
-        let (name, separator, operands, inner) = match self.terms[id] {
-            Term::Const(bits) => return Number(bits).fmt(f),
-            Term::Variable(variable) => return (self.variable)(f, variable as usize),
-            Term::Unary(function, a) => {
-                let operands = [Some(a), None, None];
-                (function.name(), "", operands, Parentheses::Without)
-            }
-            Term::Binary(function, a, b) => {
-                let operands = [Some(a), Some(b), None];
-                match function.sign() {
-                    Some(sign) => ("", sign, operands, Parentheses::With),
-                    None => (function.name(), ", ", operands, Parentheses::With),
-                }
-            }
-            Term::Where(operands) => ("where", ", ", operands.map(Some), Parentheses::With),
+        let term = &self.terms[id];
+        let (name, separator, inner) = match term {
+            Term::Const(bits) => return Number(*bits).fmt(f),
+            Term::Variable(variable) => return (self.variable)(f, *variable as usize),
+            Term::Unary(function, _) => (function.name(), "", Parentheses::Without),
+            Term::Binary(function, ..) => match function.sign() {
+                Some(sign) => ("", sign, Parentheses::With),
+                None => (function.name(), ", ", Parentheses::With),
+            },
+            Term::Where(_) => ("where", ", ", Parentheses::With),
+            Term::Call(function, _) => (&*function.content.name, ", ", Parentheses::With),
         };
         let is_bare = around == Parentheses::Without && name.is_empty();
         f.write_str(name)?;
         f.write_str(if is_bare { "" } else { "(" })?;
-        for (place, operand) in operands.into_iter().flatten().enumerate() {
+        for (place, operand) in term.operands().enumerate() {
             f.write_str(if place > 0 { separator } else { "" })?;
             self.operand(f, operand.index(), inner)?;
         }

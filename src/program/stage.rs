@@ -3,7 +3,9 @@
 //! Stages have no sizes and no addresses.
 
 use super::{Body, LANES, Width};
-use crate::graph::Term;
+use std::sync::Arc;
+
+use crate::graph::{CallerFn, Term};
 use crate::tensor::Packing;
 
 /// The most operands of a kernel. With the result and the segment table these are the eight
@@ -160,6 +162,21 @@ impl Stage {
             return false;
         };
         matches!(load.source, Source::Buffer(_)) && map.value.terms() == [Term::Variable(0)]
+    }
+
+    /// The functions of callers that the stage applies, each once.
+    pub fn caller_fns(&self) -> Vec<&Arc<CallerFn>> {
+        let mut found: Vec<&Arc<CallerFn>> = Vec::new();
+        self.body.each_expr(&mut |expr| {
+            for term in expr.terms() {
+                if let Term::Call(function, _) = term
+                    && !found.contains(&function)
+                {
+                    found.push(function);
+                }
+            }
+        });
+        found
     }
 
     /// How many neighboring threads must be in one workgroup.

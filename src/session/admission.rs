@@ -63,7 +63,12 @@ impl<D: Device> Session<D> {
 
     /// Refuses the call that was read for a device that is missing, or that lacks a tensor of the
     /// call.
-    pub(super) fn check_engine(&self, engine: Option<Engine>) -> Result<(), Error> {
+    pub(super) fn check_engine(
+        &self,
+        recipe: RecipeId,
+        engine: Option<Engine>,
+    ) -> Result<(), Error> {
+        let known = &self.programs.recipes()[recipe.0 as usize];
         let writes = !self.written_tensors.is_empty();
         match engine {
             Some(Engine::Gpu) if self.devices.engine() == Engine::Cpu => Err(Error::NoAdapter(
@@ -74,6 +79,13 @@ impl<D: Device> Session<D> {
             Some(Engine::Cpu) if self.devices.engine() == Engine::Gpu && writes => {
                 Err(Error::InvalidInput(
                     "engine: the call writes to a tensor of the GPU; leave engine out".into(),
+                ))
+            }
+            Some(Engine::Cpu) if self.devices.engine() == Engine::Gpu && known.has_caller_fns() => {
+                Err(Error::InvalidInput(
+                    "engine: kernels of the program's own are computed by the GPU where there is \
+                     one; leave engine out"
+                        .into(),
                 ))
             }
             Some(Engine::Cpu) if self.devices.engine() == Engine::Gpu => {

@@ -211,7 +211,10 @@ fn group(
     for taken in batch.calls() {
         let Call { work, .. } = taken;
         let call = &work.planned;
-        let stays = router.is_none() || !batch.payload.tensors_of(taken).iter().all(has);
+        // What a caller's function does on the CPU is the caller's business, and takes any time.
+        let stays = router.is_none()
+            || recipes[call.recipe.0 as usize].has_caller_fns()
+            || !batch.payload.tensors_of(taken).iter().all(has);
         let fixed = work.wanted.or(stays.then_some(Engine::Gpu));
         let route = fixed.map_or(0, |engine| 1 + usize::from(engine == Engine::Cpu));
         let place = &mut places[call.recipe.0 as usize * ROUTES + route];

@@ -153,7 +153,7 @@ impl<D: Device> Session<D> {
             self.check_tensor(*tensor)?;
         }
         self.check_shards(recipe, &self.named_tensors)?;
-        self.check_engine(wanted)?;
+        self.check_engine(recipe, wanted)?;
         if let [target] = &self.written_tensors[..]
             && known.is_sampling()
         {

@@ -1,6 +1,7 @@
 //! Expressions on the CPU: one pass over a block of values for each term.
 
 use super::functions::{binary, choose, unary};
+use crate::error::Error;
 use crate::kernel::{Expr, Term, TermId};
 
 /// Elements that are computed at once. A column of 256 floats is a kilobyte, so the columns of
@@ -17,6 +18,8 @@ pub(super) struct Columns {
     places: Vec<Option<usize>>,
     terms: Vec<Column>,
     result: Vec<f32>,
+    /// Why a function of a caller's did not compute, once one did not.
+    pub(super) failure: Option<Error>,
 }
 
 impl Columns {
@@ -26,6 +29,7 @@ impl Columns {
             places: vec![None; variables],
             terms: Vec::new(),
             result: vec![0.0; BLOCK],
+            failure: None,
         }
     }
 
@@ -85,13 +89,23 @@ impl Columns {
                 Some(column) if id < last => &mut column[..elements],
                 _ => &mut *to,
             };
-            match *term {
-                Term::Const(bits) => to.fill(f32::from_bits(bits)),
-                Term::Variable(variable) if id == last => to.copy_from_slice(values(variable)),
+            match term {
+                Term::Const(bits) => to.fill(f32::from_bits(*bits)),
+                Term::Variable(variable) if id == last => to.copy_from_slice(values(*variable)),
                 Term::Variable(_) => {}
-                Term::Unary(function, a) => unary(function, column(a), to),
-                Term::Binary(function, a, b) => binary(function, [column(a), column(b)], to),
+                Term::Unary(function, a) => unary(*function, column(*a), to),
+                Term::Binary(function, a, b) => binary(*function, [column(*a), column(*b)], to),
                 Term::Where(operands) => choose(operands.map(column), to),
+                Term::Call(function, operands) => {
+                    let operands: Vec<&[f32]> = operands.iter().map(|of| column(*of)).collect();
+                    let outcome = match function.twin() {
+                        Some(twin) => twin(&operands, to),
+                        None => Err(Error::NoCpuFunction(function.content.name.clone())),
+                    };
+                    if let Err(error) = outcome {
+                        self.failure.get_or_insert(error);
+                    }
+                }
             }
         }
     }

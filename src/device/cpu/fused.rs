@@ -1,20 +1,27 @@
 //! Dispatches of the stages that fusion makes: finds each call's operands and runs the stage
 //! on them.
 
+use std::sync::{Mutex, PoisonError};
+
 use super::launch_memory::Memory;
 use super::parallel::{Size, Task, Work, share};
 use super::program::{Numbers, Operands, Output, Runner, StageCall, lines_of};
+use crate::error::Error;
 use crate::plan::{Dispatch, Operand, Slot};
 use crate::program::{Layout, Stage};
 
 /// Runs a stage for every call; `output` is what the stage writes, which no slot holds meanwhile.
+///
+/// # Errors
+///
+/// What kept a function of a caller's from computing.
 pub(super) fn dispatch(
     work: &Dispatch,
     stage: &Stage,
     memory: &Memory<'_>,
     slots: &[Vec<u32>],
     output: &mut [u32],
-) {
+) -> Result<(), Error> {
     let loads: Vec<&[u32]> = (stage.loads.iter())
         .map(|load| match work.operands.get(load.binding as usize) {
             Some(Operand::Rows { slot, .. }) => memory.words(*slot, slots),
@@ -28,6 +35,7 @@ pub(super) fn dispatch(
         layout: Layout::of(stage),
         inputs: memory.words(Slot::INPUTS, slots),
         loads: &loads,
+        failure: Mutex::default(),
     };
     let work = Work {
         calls: work.segments.len(),
@@ -35,6 +43,10 @@ pub(super) fn dispatch(
         run: &|task, output| calls.run(task, output),
     };
     share(&work, output);
+    let failure = calls.failure.into_inner();
+    failure
+        .unwrap_or_else(PoisonError::into_inner)
+        .map_or(Ok(()), Err)
 }
 
 /// The calls of a dispatch.
@@ -45,6 +57,8 @@ struct Calls<'a> {
     /// The operands that came with the calls.
     inputs: &'a [u32],
     loads: &'a [&'a [u32]],
+    /// What kept a function of a caller's from computing, on any core.
+    failure: Mutex<Option<Error>>,
 }
 
 impl Calls<'_> {
@@ -76,6 +90,10 @@ impl Calls<'_> {
                 operands: &operands,
             };
             runner.run_lines(call, lines, output);
+        }
+        if let Some(error) = runner.failure() {
+            let failure = self.failure.lock();
+            *failure.unwrap_or_else(PoisonError::into_inner) = Some(error);
         }
     }
 

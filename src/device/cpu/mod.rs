@@ -18,7 +18,8 @@ mod search;
 
 use self::launch_memory::{Memory, gather, grow, is_read_in_place, reserve_for};
 use super::{
-    Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback, failed,
+    Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback, Readiness,
+    failed,
 };
 use crate::error::Error;
 use crate::kernel::{Kernel, Named};
@@ -66,6 +67,19 @@ impl Device for Cpu {
         }
     }
 
+    fn prepare(&mut self, kernel: &Kernel) -> Readiness {
+        let (Kernel::Fused(stage) | Kernel::Product(stage, ..)) = kernel else {
+            return Readiness::Ready;
+        };
+        let functions = stage.caller_fns();
+        match functions.iter().find(|function| function.twin().is_none()) {
+            Some(function) => {
+                Readiness::Failed(Error::NoCpuFunction(function.content.name.clone()))
+            }
+            None => Readiness::Ready,
+        }
+    }
+
     fn launch(&mut self, plan: &Plan, arena: &mut Arena) -> Result<Flight, Error> {
         let mut slots: Vec<Vec<u32>> = vec![Vec::new(); plan.slots.len()];
         if !self.has_tensors(plan) {
@@ -78,11 +92,7 @@ impl Device for Cpu {
         for step in &plan.steps {
             // The memory of a page may not grow: this launch fails then, and nothing else.
             if let Err(error) = reserve_for(step, plan, arena, &mut slots) {
-                return if has_stored {
-                    Ok(failed(error))
-                } else {
-                    Err(error)
-                };
+                return fail(error, has_stored);
             }
             has_stored |= matches!(step, Step::Dispatch(work) if work.output.tensor().is_some());
             match step {
@@ -94,8 +104,11 @@ impl Device for Cpu {
                             arena,
                             tensors: &self.tensors,
                         };
-                        fused::dispatch(work, stage, &memory, &slots, &mut output);
+                        let computed = fused::dispatch(work, stage, &memory, &slots, &mut output);
                         self.put_back(work.output, output, &mut slots);
+                        if let Err(error) = computed {
+                            return fail(error, has_stored);
+                        }
                     }
                     Kernel::Named(kernel @ (Named::TopKScan(_) | Named::TopKMerge)) => {
                         let memory = Memory {
@@ -203,6 +216,15 @@ impl Device for Cpu {
     fn destroy(&mut self) {
         self.tensors = Vec::new();
         self.results = HostPool::default();
+    }
+}
+
+/// What a launch gives that failed: nothing was submitted unless something was stored.
+fn fail(error: Error, has_stored: bool) -> Result<Flight, Error> {
+    if has_stored {
+        Ok(failed(error))
+    } else {
+        Err(error)
     }
 }
 

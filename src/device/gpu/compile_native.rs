@@ -16,12 +16,16 @@ pub(super) fn compile(device: &wgpu::Device, errors: &DeviceErrors, source: Sour
     let (device, errors) = (device.clone(), errors.clone());
     Box::pin(async move {
         let scopes = ErrorScopes::open(&device);
-        let pipeline = source.pipeline(&device, &source.module(&device));
+        let module = source.module(&device);
+        let pipeline = source.pipeline(&device, &module);
         let caught = scopes.close(Error::Shader).await;
-        let outcome = errors.check().and(caught);
+        let outcome = match errors.check().and(caught) {
+            Ok(()) => Ok(Some(Pipeline::new(pipeline))),
+            Err(error) => Err(source.explained(&module, error).await),
+        };
         Compiled {
             kernel: source.kernel,
-            outcome: outcome.map(|()| Some(Pipeline::new(pipeline))),
+            outcome,
         }
     })
 }

@@ -51,7 +51,7 @@ pub(super) fn compile(device: &wgpu::Device, errors: &DeviceErrors, source: Sour
         let made = made.await;
         let caught = caught.await;
         let outcome = match (errors.check().and(caught), made) {
-            (Err(error), _) => Err(error),
+            (Err(error), _) => Err(source.explained(&module, error).await),
             (Ok(()), Ok(made)) => {
                 let made = Array::of1(&made);
                 let replay = StandIn {

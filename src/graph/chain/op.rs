@@ -1,7 +1,9 @@
 //! The operations of chains, as data. What each asks of shapes is in `shape_inference`.
 
+use std::sync::Arc;
+
 use crate::graph::shape::{MAX_RANK, Shape};
-use crate::graph::{BinaryFn, UnaryFn};
+use crate::graph::{BinaryFn, CallerFn, UnaryFn};
 use crate::tensor::Packing;
 
 /// Where the data of an input lies.
@@ -64,6 +66,9 @@ pub enum Op {
     Binary(BinaryFn),
     /// A value between a low and a high one: minimum(maximum(x, low), high).
     Clamp,
+    /// A function of the caller's own: of elements that broadcasting brings together, and behind
+    /// these of numbers that come with the call.
+    Call(Arc<CallerFn>),
     /// The second operand where the first, a condition, is true, and the third elsewhere; all
     /// three broadcast. A condition is false where it is a zero of either sign, and true for all
     /// else, NaN included.
@@ -210,13 +215,14 @@ impl Norm {
 
 impl Op {
     /// The name in messages.
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Op::Input { .. } => "tensor",
             Op::Constant { .. } => "number",
             Op::Unary(function) => function.name(),
             Op::Binary(function) => function.name(),
             Op::Clamp => "clamp",
+            Op::Call(function) => &function.content.name,
             Op::Where => "where",
             Op::Dot => "dot",
             Op::Matmul => "matmul",

@@ -100,7 +100,7 @@ impl Chain {
         match &node.op {
             Op::Input { .. } | Op::Constant { .. } => None,
             Op::Unary(_) => Some(Reading::Rows),
-            Op::Binary(_) | Op::Clamp | Op::Where => Some(broadcast(own.rank())),
+            Op::Binary(_) | Op::Clamp | Op::Where | Op::Call(_) => Some(broadcast(own.rank())),
             Op::Dot => Some(broadcast(own.rank() + 1)),
             Op::Matmul => {
                 // A vector counts as a matrix here, so that the result has more axes.

@@ -7,6 +7,7 @@ use super::op::{Norm, Op, Reduced, Reduction};
 use super::product_shapes::{dot, matmul};
 use super::{Node, attention, refuse};
 use crate::error::Error;
+use crate::graph::CallerFn;
 use crate::graph::shape::Shape;
 use crate::tensor::DType;
 
@@ -17,6 +18,7 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
         Op::Binary(_) | Op::Dot | Op::Matmul | Op::Gather { .. } => 2,
         Op::Norm { norm, .. } => 1 + usize::from(*norm != Norm::Softmax),
         Op::Clamp | Op::Where => 3,
+        Op::Call(function) => function.operands(),
         Op::Attention(_) => 4,
         Op::Concat { .. } => operands.len().max(1),
         _ => 1,
@@ -51,6 +53,7 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
             let [condition, a, b] = [0, 1, 2].map(|place| operands[place].shape);
             condition.broadcast(a, name)?.broadcast(b, name)?
         }
+        Op::Call(function) => called(function, operands)?,
         Op::Clamp | Op::Norm { .. } => scaled(op, operands)?,
         Op::Dot => dot(operands)?,
         Op::Matmul => matmul(operands[0].shape, operands[1].shape)?,
@@ -103,6 +106,20 @@ fn check_types(op: &Op, operands: &[&Node]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// The shape to which the inputs of a caller's function broadcast.
+fn called(function: &CallerFn, operands: &[&Node]) -> Result<Shape, Error> {
+    let name = &function.content.name;
+    let (inputs, params) = operands.split_at(function.content.inputs);
+    if (params.iter()).any(|param| !matches!(param.op, Op::Constant { .. })) {
+        return Err(refuse(|| {
+            [name, ": params must be numbers that come with the call"].concat()
+        }));
+    }
+    let mut inputs = inputs.iter().map(|node| node.shape);
+    let first = inputs.next().unwrap_or(Shape::SCALAR);
+    inputs.try_fold(first, |shape, other| shape.broadcast(other, name))
 }
 
 /// The shape of the first operand of a clamp or a norm, to which the others must broadcast.

@@ -12,7 +12,7 @@ use super::op::{Heads, Home, Norm, Op, Range, Reduced, Reduction};
 use super::{Chain, NodeId, Store, StoreExtent, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
-use crate::graph::{BinaryFn, UnaryFn};
+use crate::graph::{BinaryFn, CallerFn, UnaryFn};
 use crate::tensor::DType;
 
 /// Numbers of the ops on the wire.
@@ -35,9 +35,10 @@ enum Code {
     Matmul = 13,
     Attention = 14,
     Where = 15,
+    Call = 16,
 }
 
-const CODES: [Code; 16] = [
+const CODES: [Code; 17] = [
     Code::Input,
     Code::Constant,
     Code::Unary,
@@ -54,6 +55,7 @@ const CODES: [Code; 16] = [
     Code::Matmul,
     Code::Attention,
     Code::Where,
+    Code::Call,
 ];
 
 impl Chain {
@@ -147,6 +149,10 @@ fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code
         }
         Op::Clamp => Code::Clamp,
         Op::Where => Code::Where,
+        Op::Call(function) => {
+            words.push(function.number());
+            Code::Call
+        }
         Op::Dot => Code::Dot,
         Op::Matmul => Code::Matmul,
         Op::Attention(heads) => {
@@ -207,6 +213,7 @@ fn record(
         Code::Binary => Op::Binary(attributes.pick(&BinaryFn::OF_TENSORS)?),
         Code::Clamp => Op::Clamp,
         Code::Where => Op::Where,
+        Code::Call => Op::Call(CallerFn::numbered(attributes.next()?)?),
         Code::Dot => Op::Dot,
         Code::Matmul => Op::Matmul,
         Code::Attention => Op::Attention(Heads {

@@ -60,8 +60,8 @@ mod rows;
 mod tile;
 
 use self::operands::Reads;
-use super::RESULT;
 use super::library::{FUNCTIONS, PARAMS, SEGMENTS, SEGMENTS_LIBRARY};
+use super::{RESULT, caller_fn};
 use crate::program::{Body, Layout, Scalar, Stage, Tiles, Width};
 
 pub(super) use self::map::VECTORS;
@@ -145,6 +145,9 @@ fn declare(stage: &Stage, layout: &Layout, reads: Reads, result: &str) -> String
         "@group(0) @binding({PARAMS}) var<uniform> params: Params;\n"
     );
     operands::readers(&mut text, stage, reads);
+    for function in stage.caller_fns() {
+        caller_fn::print(&mut text, function, reads.lanes());
+    }
     text
 }
 

@@ -1,6 +1,7 @@
 //! Prints how operands are read: the types of bindings, and functions that read the bits of
 //! floats, however these are packed. The CPU twin is `tensor::Packing`.
 
+use super::super::caller_fn::Lanes;
 use crate::program::{Load, Stage};
 use crate::tensor::Packing;
 
@@ -16,6 +17,14 @@ pub(super) enum Reads {
 }
 
 impl Reads {
+    /// How many elements a kernel that reads like this computes at once.
+    pub(super) fn lanes(self) -> Lanes {
+        match self {
+            Reads::Single => Lanes::One,
+            Reads::Quads | Reads::Four => Lanes::Four,
+        }
+    }
+
     /// The type of a binding's elements.
     pub(super) fn words(self, packing: Option<Packing>) -> &'static str {
         match (self, packing) {

@@ -7,6 +7,7 @@
 mod attention;
 mod computation;
 mod elements;
+mod kernels;
 mod moves;
 mod record;
 mod rows;

@@ -2,13 +2,15 @@
 //!
 //! `finalize` takes the numbers out and makes expressions of terms.
 
+use std::sync::Arc;
+
 use super::lower::{Lowered, Primitive};
 use super::operand_view::operand_view;
 use super::stages::{Domain, Root, Stages, Target};
 use super::view::View;
 use crate::graph::chain::Home;
 use crate::graph::shape::MAX_RANK;
-use crate::graph::{BinaryFn, UnaryFn};
+use crate::graph::{BinaryFn, CallerFn, UnaryFn};
 use crate::program::{BufferId, Fold, Scalar, Source};
 use crate::tensor::Packing;
 
@@ -75,27 +77,29 @@ pub(super) struct Index {
 }
 
 /// A term of a stage: a term of an expression, a fold, or an attention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DraftTerm {
     Load(usize),
     Scalar(usize),
     Unary(UnaryFn, usize),
     Binary(BinaryFn, usize, usize),
     Where([usize; 3]),
+    Call(Arc<CallerFn>, Box<[usize]>),
     Fold(Fold, usize),
     /// An attention, by its loads of queries, keys and values.
     Attention([usize; 3]),
 }
 
 impl DraftTerm {
-    pub(super) fn operands(self) -> impl Iterator<Item = usize> {
-        let operands = match self {
-            DraftTerm::Load(_) | DraftTerm::Scalar(_) | DraftTerm::Attention(_) => [None; 3],
-            DraftTerm::Unary(_, a) | DraftTerm::Fold(_, a) => [Some(a), None, None],
-            DraftTerm::Binary(_, a, b) => [Some(a), Some(b), None],
-            DraftTerm::Where(operands) => operands.map(Some),
+    pub(super) fn operands(&self) -> impl Iterator<Item = usize> {
+        let (few, many): (_, &[usize]) = match self {
+            DraftTerm::Load(_) | DraftTerm::Scalar(_) | DraftTerm::Attention(_) => ([None; 2], &[]),
+            DraftTerm::Unary(_, a) | DraftTerm::Fold(_, a) => ([Some(*a), None], &[]),
+            DraftTerm::Binary(_, a, b) => ([Some(*a), Some(*b)], &[]),
+            DraftTerm::Where(operands) => ([None; 2], operands),
+            DraftTerm::Call(_, operands) => ([None; 2], operands),
         };
-        operands.into_iter().flatten()
+        few.into_iter().flatten().chain(many.iter().copied())
     }
 }
 
@@ -160,6 +164,11 @@ impl Draft {
             Primitive::Where => {
                 let operands = [0, 1, 2].map(|place| operand(self, place));
                 self.push(DraftTerm::Where(operands))
+            }
+            Primitive::Call(function) => {
+                let places = 0..value.operands.len();
+                let operands = places.map(|place| operand(self, place)).collect();
+                self.push(DraftTerm::Call(Arc::clone(function), operands))
             }
             Primitive::Reduce { fold, .. } | Primitive::Partial { fold, .. } => {
                 let a = operand(self, 0);

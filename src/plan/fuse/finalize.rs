@@ -2,6 +2,8 @@
 //!
 //! Where the words of the sizes lie in an entry is said in `program::Layout`.
 
+use std::sync::Arc;
+
 use super::attention;
 use super::draft::{Context, Draft, DraftTerm, place};
 use super::geometry::Geometry;
@@ -208,13 +210,13 @@ impl Geometry<'_> {
     fn tile(&self, shape: Shape) -> Option<Tile> {
         let terms = &self.draft.terms;
         let product = terms.iter().find_map(|term| match term {
-            DraftTerm::Fold(_, product) => Some(terms[*product]),
+            DraftTerm::Fold(_, product) => Some(&terms[*product]),
             _ => None,
         });
         let Some(DraftTerm::Binary(_, a, b)) = product else {
             return None;
         };
-        let (DraftTerm::Load(a), DraftTerm::Load(b)) = (terms[a], terms[b]) else {
+        let (&DraftTerm::Load(a), &DraftTerm::Load(b)) = (&terms[*a], &terms[*b]) else {
             return None;
         };
         let inner = shape.rank() - 1;
@@ -305,11 +307,17 @@ impl Geometry<'_> {
         let mut to = vec![TermId::default(); top + 1];
         let mut made = ExprBuilder::default();
         for id in (0..=top).filter(|id| is_used[*id]) {
-            let term = match (variable(id), terms[id]) {
+            let term = match (variable(id), &terms[id]) {
                 (Some(variable), _) => Term::Variable(variable),
-                (None, DraftTerm::Unary(function, a)) => Term::Unary(function, to[a]),
-                (None, DraftTerm::Binary(function, a, b)) => Term::Binary(function, to[a], to[b]),
+                (None, DraftTerm::Unary(function, a)) => Term::Unary(*function, to[*a]),
+                (None, DraftTerm::Binary(function, a, b)) => {
+                    Term::Binary(*function, to[*a], to[*b])
+                }
                 (None, DraftTerm::Where(operands)) => Term::Where(operands.map(|of| to[of])),
+                (None, DraftTerm::Call(function, operands)) => {
+                    let operands = operands.iter().map(|of| to[*of]).collect();
+                    Term::Call(Arc::clone(function), operands)
+                }
                 (None, _) => unreachable!("a fold is known before a term uses it"),
             };
             to[id] = made.push(term);

@@ -5,11 +5,13 @@
 //! [`STRIP`] values becomes a tree of reductions. Which primitives share a stage is not
 //! decided here.
 
+use std::sync::Arc;
+
 use crate::graph::chain::{
     Chain, Heads, Node, Norm, Op, Range, Reduced, Reduction, as_column, as_row,
 };
 use crate::graph::shape::{MAX_RANK, Shape};
-use crate::graph::{BinaryFn, UnaryFn};
+use crate::graph::{BinaryFn, CallerFn, UnaryFn};
 use crate::program::{Fold, STRIP};
 use crate::tensor::DType;
 
@@ -25,6 +27,8 @@ pub(super) enum Primitive {
     Unary(UnaryFn),
     Binary(BinaryFn),
     Where,
+    /// A function of the caller's own.
+    Call(Arc<CallerFn>),
     /// One value for at most [`STRIP`] values along axes.
     Reduce {
         fold: Fold,
@@ -61,7 +65,7 @@ impl Primitive {
     pub(super) fn is_elementwise(&self) -> bool {
         matches!(
             self,
-            Primitive::Unary(_) | Primitive::Binary(_) | Primitive::Where
+            Primitive::Unary(_) | Primitive::Binary(_) | Primitive::Where | Primitive::Call(_)
         )
     }
 }
@@ -107,6 +111,7 @@ impl Lowered {
             Op::Unary(function) => Primitive::Unary(*function),
             Op::Binary(function) => Primitive::Binary(*function),
             Op::Where => Primitive::Where,
+            Op::Call(function) => Primitive::Call(Arc::clone(function)),
             Op::Clamp => {
                 let raised = self.binary(BinaryFn::Maximum, operands[0], operands[1]);
                 return self.binary(BinaryFn::Minimum, raised, operands[2]);

@@ -27,7 +27,7 @@ pub(super) fn recomputations(lowered: &Lowered) -> Vec<Recomputation> {
             Primitive::Unary(function) if function.is_cheap() => 1,
             Primitive::Binary(function) if function.is_cheap() => 1,
             Primitive::Where => 1,
-            Primitive::Unary(_) | Primitive::Binary(_) => COSTLY,
+            Primitive::Unary(_) | Primitive::Binary(_) | Primitive::Call(_) => COSTLY,
             Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => 0,
             _ => {
                 let is_number = matches!(

@@ -29,6 +29,7 @@ use std::ops::Range;
 
 use self::stage_run::{RowLines, Run};
 use super::expr::Columns;
+use crate::error::Error;
 use crate::program::{Body, Layout, Stage};
 
 /// Runs one stage for any number of calls, which share the runner's memory.
@@ -51,6 +52,11 @@ impl<'a> Runner<'a> {
             layout: Layout::of(stage),
             columns: Columns::new(stage.loads.len() + stage.scalars.len() + steps),
         }
+    }
+
+    /// Why a function of a caller's did not compute, if one did not.
+    pub(in crate::device::cpu) fn failure(self) -> Option<Error> {
+        self.columns.failure
     }
 
     /// The lines of a call's result.

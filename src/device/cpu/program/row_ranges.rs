@@ -174,7 +174,7 @@ fn passes(value: &Expr) -> usize {
         Term::Const(_) | Term::Variable(_) => 0,
         Term::Unary(function, _) if function.is_cheap() => 1,
         Term::Unary(UnaryFn::Sqrt | UnaryFn::Recip, _) => 4,
-        Term::Unary(..) => 32,
+        Term::Unary(..) | Term::Call(..) => 32,
         Term::Binary(BinaryFn::Pow | BinaryFn::Mod | BinaryFn::Atan2, ..) => 128,
         Term::Binary(..) | Term::Where(_) => 1,
     });

@@ -1,0 +1,135 @@
+//! Functions of a caller's own, as the expressions of stages apply them.
+//!
+//! What may stand in a function's text is checked by the faces, in front of this. How the text is
+//! printed is known to `kernel`, and who computes without a GPU to `device/cpu`.
+
+use std::fmt::{self, Debug, Formatter};
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::error::Error;
+
+/// A function of elements, written by a caller in WGSL.
+///
+/// Invariant: there is one for each content, so that equal functions are one by their numbers.
+pub struct CallerFn {
+    number: u32,
+    /// What the caller wrote.
+    pub content: FnContent,
+    /// What computes without a GPU, if anything does.
+    twin: Mutex<Option<Twin>>,
+}
+
+/// What makes two functions one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FnContent {
+    /// The name in messages and plans.
+    pub name: String,
+    /// The WGSL of the function `element` and of what it calls. In front of each name that the
+    /// caller gave stands [`MARK`], so that no name is one of a kernel.
+    pub code: String,
+    /// How many values `element` takes: the first operands.
+    pub inputs: usize,
+    /// Passes that the loops of one element may make together; `None` where there are no loops.
+    pub max_passes: Option<u32>,
+    /// The numbers that come with a call: the operands behind the inputs.
+    pub params: Vec<(String, ParamType)>,
+}
+
+/// The type of a number that comes with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamType {
+    /// A float.
+    F32,
+    /// A whole number with a sign.
+    I32,
+    /// A whole number without a sign.
+    U32,
+}
+
+impl ParamType {
+    /// Every type, in the order of their numbers on the wire.
+    pub const ALL: [ParamType; 3] = [ParamType::F32, ParamType::I32, ParamType::U32];
+
+    /// The name in WGSL.
+    pub const fn name(self) -> &'static str {
+        ["f32", "i32", "u32"][self as usize]
+    }
+}
+
+/// Stands in front of each name that a caller gave; no character of WGSL.
+pub const MARK: char = '#';
+
+/// What stands before and behind what was added to a caller's text; no characters of WGSL.
+pub const ADDED: [char; 2] = ['\u{2}', '\u{3}'];
+
+/// Computes without a GPU: the value of each element of the operands, which are the inputs and
+/// then the params, as columns of equal length.
+pub type Twin = Arc<dyn Fn(&[&[f32]], &mut [f32]) -> Result<(), Error> + Send + Sync>;
+
+/// Every function that was defined. They are few, and are compiled once as long as the program
+/// lives.
+static DEFINED: Mutex<Vec<Arc<CallerFn>>> = Mutex::new(Vec::new());
+
+impl CallerFn {
+    /// The function of this content. The first twin that is given for it computes.
+    pub fn define(content: FnContent, twin: Option<Twin>) -> Arc<CallerFn> {
+        let mut defined = DEFINED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = defined.iter().find(|known| known.content == content) {
+            let mut own = known.twin.lock().unwrap_or_else(PoisonError::into_inner);
+            if own.is_none() {
+                *own = twin;
+            }
+            return Arc::clone(known);
+        }
+        let made = Arc::new(CallerFn {
+            number: u32::try_from(defined.len()).expect("fewer than 2^32 functions"),
+            content,
+            twin: Mutex::new(twin),
+        });
+        defined.push(Arc::clone(&made));
+        made
+    }
+
+    /// The function of this number.
+    pub fn numbered(number: u32) -> Option<Arc<CallerFn>> {
+        let defined = DEFINED.lock().unwrap_or_else(PoisonError::into_inner);
+        defined.get(number as usize).cloned()
+    }
+
+    /// The number, by which TypeScript names the function.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Operands: inputs, and then params.
+    pub fn operands(&self) -> usize {
+        self.content.inputs + self.content.params.len()
+    }
+
+    /// What computes without a GPU, if anything does.
+    pub fn twin(&self) -> Option<Twin> {
+        let twin = self.twin.lock().unwrap_or_else(PoisonError::into_inner);
+        twin.clone()
+    }
+}
+
+impl PartialEq for CallerFn {
+    fn eq(&self, other: &CallerFn) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for CallerFn {}
+
+impl Hash for CallerFn {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
+}
+
+impl Debug for CallerFn {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.content.name)
+    }
+}

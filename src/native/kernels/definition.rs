@@ -1,0 +1,304 @@
+//! What defines a kernel, and the kernel that comes of it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::source::{Problem, read};
+use crate::error::Error;
+use crate::graph::{CallerFn, FnContent, ParamType, Twin};
+
+/// Passes that the loops of one element may make together, unless a definition says more.
+const MAX_PASSES: u32 = 1 << 20;
+
+/// The most params of a kernel.
+const MAX_PARAMS: usize = 16;
+
+/// A number that comes with a call of a kernel: of the type that its definition says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// A float.
+    F32(f32),
+    /// A whole number with a sign.
+    I32(i32),
+    /// A whole number without a sign.
+    U32(u32),
+}
+
+impl Number {
+    fn of(kind: ParamType, bits: u32) -> Number {
+        match kind {
+            ParamType::F32 => Number::F32(f32::from_bits(bits)),
+            ParamType::I32 => Number::I32(bits.cast_signed()),
+            ParamType::U32 => Number::U32(bits),
+        }
+    }
+
+    /// The number's type in WGSL.
+    fn kind(self) -> ParamType {
+        match self {
+            Number::F32(_) => ParamType::F32,
+            Number::I32(_) => ParamType::I32,
+            Number::U32(_) => ParamType::U32,
+        }
+    }
+
+    fn bits(self) -> u32 {
+        match self {
+            Number::F32(number) => number.to_bits(),
+            Number::I32(number) => number.cast_unsigned(),
+            Number::U32(number) => number,
+        }
+    }
+}
+
+impl From<f32> for Number {
+    fn from(number: f32) -> Number {
+        Number::F32(number)
+    }
+}
+
+impl From<i32> for Number {
+    fn from(number: i32) -> Number {
+        Number::I32(number)
+    }
+}
+
+impl From<u32> for Number {
+    fn from(number: u32) -> Number {
+        Number::U32(number)
+    }
+}
+
+/// What a kernel computes: a function of elements in WGSL, and the same in Rust for the CPU.
+///
+/// The code has a function `element`, which takes 1 to 8 values of type `f32` and gives one, and
+/// whatever functions, structs and constants that one needs. The numbers that come with a call are
+/// the fields of `params`. The code is a body and no more: attributes, bindings, barriers,
+/// atomics and variables outside of functions are refused.
+///
+/// ```
+/// # use framebatch::{Blocking, Config, EngineChoice};
+/// use framebatch::{KernelDefinition, Number};
+///
+/// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+/// let decay = KernelDefinition::new(
+///     "decay",
+///     "fn element(height: f32, speed: f32) -> f32 { return height * exp(-speed * params.dt); }",
+/// )
+/// .param("dt", 0.0_f32)
+/// .cpu(|values, params| match params {
+///     [Number::F32(dt)] => values[0] * (-values[1] * dt).exp(),
+///     _ => f32::NAN,
+/// })
+/// .build()?;
+///
+/// let mut batch = gpu.batch();
+/// let height = batch.upload(&[1.0, 2.0]);
+/// let speed = batch.upload(&[0.0, 0.0]);
+/// let decayed = batch.apply(&decay, &[height, speed], &[0.5.into()])?;
+/// batch.execute()?;
+/// assert_eq!(batch.read(decayed)?, [1.0, 2.0]);
+/// # Ok::<(), framebatch::Error>(())
+/// ```
+#[must_use = "a definition is nothing before `build`"]
+#[derive(Clone)]
+pub struct KernelDefinition {
+    name: String,
+    code: String,
+    params: Vec<(String, ParamType)>,
+    max_passes: u32,
+    cpu: Option<CpuFunction>,
+}
+
+/// Computes an element: of its values, and of the numbers that come with the call.
+type CpuFunction = Arc<dyn Fn(&[f32], &[Number]) -> f32 + Send + Sync>;
+
+impl std::fmt::Debug for KernelDefinition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (f.debug_struct("KernelDefinition").field("name", &self.name)).finish_non_exhaustive()
+    }
+}
+
+impl KernelDefinition {
+    /// The definition of a kernel with this name, which messages, plans and profilers say, and
+    /// this code.
+    pub fn new(name: impl Into<String>, code: impl Into<String>) -> KernelDefinition {
+        KernelDefinition {
+            name: name.into(),
+            code: code.into(),
+            params: Vec::new(),
+            max_passes: MAX_PASSES,
+            cpu: None,
+        }
+    }
+
+    /// Adds a number that comes with each call, of the type of `like`. Another number of a later
+    /// call compiles nothing. A kernel has at most 16.
+    pub fn param(mut self, name: impl Into<String>, like: impl Into<Number>) -> KernelDefinition {
+        self.params.push((name.into(), like.into().kind()));
+        self
+    }
+
+    /// Sets how many passes the loops of one element may make together: 2²⁰ unless said. An
+    /// element whose loops would make more is NaN.
+    pub fn max_passes(mut self, passes: u32) -> KernelDefinition {
+        self.max_passes = passes;
+        self
+    }
+
+    /// Says how the CPU computes an element of its values and params: the same as the code does.
+    /// It runs on any thread, and on several at once. Without it calls fail on the CPU, with
+    /// [`Error::NoCpuFunction`]. Of equal kernels the function that was given first computes.
+    pub fn cpu(
+        mut self,
+        function: impl Fn(&[f32], &[Number]) -> f32 + Send + Sync + 'static,
+    ) -> KernelDefinition {
+        self.cpu = Some(Arc::new(function));
+        self
+    }
+
+    /// Checks the definition. Equal definitions are one kernel, which is compiled once. A kernel
+    /// is of no session, and stays as long as the program runs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] with the kernel's name and the line and column of the code, where
+    /// the code has what a kernel must not have, and for names of params that WGSL does not
+    /// allow. What a compiler refuses fails the calls, with [`Error::Shader`].
+    pub fn build(self) -> Result<Kernel, Error> {
+        self.check_names()?;
+        let params: Vec<&str> = self.params.iter().map(|(name, _)| &**name).collect();
+        let source = read(&self.code, &params).map_err(|problem| self.refuse(&problem))?;
+        let cpu = self
+            .cpu
+            .map(|function| twin(&self.name, &self.params, function));
+        let content = FnContent {
+            name: self.name,
+            code: source.code,
+            inputs: source.inputs.len(),
+            max_passes: source.has_loops.then_some(self.max_passes),
+            params: self.params,
+        };
+        Ok(Kernel {
+            inputs: source.inputs,
+            function: CallerFn::define(content, cpu),
+        })
+    }
+
+    fn check_names(&self) -> Result<(), Error> {
+        let is_name = |name: &str| {
+            let mut letters = name.chars();
+            letters
+                .next()
+                .is_some_and(|first| first.is_ascii_alphabetic())
+                && letters.all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
+        };
+        if !is_name(&self.name) {
+            return Err(Error::InvalidInput(format!(
+                "kernel: a name is letters, digits and underscores and begins with a letter, got '{}'",
+                self.name
+            )));
+        }
+        for (at, (name, _)) in self.params.iter().enumerate() {
+            let is_repeated = self.params[..at].iter().any(|(other, _)| other == name);
+            if !is_name(name) || is_repeated || at >= MAX_PARAMS {
+                return Err(Error::InvalidInput(format!(
+                    "{}: a kernel has at most {MAX_PARAMS} params, each with a name of its own \
+                     of letters, digits and underscores, got '{name}'",
+                    self.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The error of a problem, with the line in question.
+    fn refuse(&self, Problem { at, message }: &Problem) -> Error {
+        let before = &self.code[..*at];
+        let line = before.matches('\n').count();
+        let column = before
+            .rsplit('\n')
+            .next()
+            .map_or(0, |start| start.encode_utf16().count());
+        let text = self.code.lines().nth(line).unwrap_or_default();
+        Error::InvalidInput(format!(
+            "{}:{}:{}: {message}\n  {}",
+            self.name,
+            line + 1,
+            column + 1,
+            text.trim()
+        ))
+    }
+}
+
+/// What the CPU computes columns with: a function of single elements.
+fn twin(name: &str, params: &[(String, ParamType)], function: CpuFunction) -> Twin {
+    let name = name.to_owned();
+    let kinds: Vec<ParamType> = params.iter().map(|(_, kind)| *kind).collect();
+    Arc::new(move |operands, to| {
+        let (inputs, params) = operands.split_at(operands.len() - kinds.len());
+        // A number is the same for all elements of a call.
+        let numbers: Vec<Number> = (kinds.iter().zip(params))
+            .map(|(kind, column)| Number::of(*kind, column[0].to_bits()))
+            .collect();
+        let mut values = vec![0.0; inputs.len()];
+        let each = || {
+            for (at, to) in to.iter_mut().enumerate() {
+                for (value, column) in values.iter_mut().zip(inputs) {
+                    *value = column[at];
+                }
+                *to = function(&values, &numbers);
+            }
+        };
+        catch_unwind(AssertUnwindSafe(each)).map_err(|_| {
+            Error::InvalidInput(format!(
+                "{name}: the kernel's function for the CPU panicked"
+            ))
+        })
+    })
+}
+
+/// A kernel of the program's own, which [`Batch::apply`](crate::Batch::apply) applies. Copies are
+/// the same kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    inputs: Vec<String>,
+    function: Arc<CallerFn>,
+}
+
+impl Kernel {
+    /// The name that the definition gave.
+    pub fn name(&self) -> &str {
+        &self.function.content.name
+    }
+
+    /// The names of the values that the kernel takes, in order.
+    pub fn inputs(&self) -> &[String] {
+        &self.inputs
+    }
+
+    pub(in crate::native) fn function(&self) -> &Arc<CallerFn> {
+        &self.function
+    }
+
+    /// The bits of the numbers of a call.
+    pub(in crate::native) fn params(&self, numbers: &[Number]) -> Result<Vec<f32>, Error> {
+        let wanted = &self.function.content.params;
+        let fits = wanted.len() == numbers.len()
+            && (wanted.iter().zip(numbers)).all(|((_, kind), number)| *kind == number.kind());
+        if !fits {
+            let wanted = wanted
+                .iter()
+                .map(|(name, kind)| format!("{name}: {}", kind.name()));
+            return Err(Error::InvalidInput(format!(
+                "{}: the params must be ({}), got {numbers:?}",
+                self.name(),
+                wanted.collect::<Vec<_>>().join(", ")
+            )));
+        }
+        Ok(numbers
+            .iter()
+            .map(|number| f32::from_bits(number.bits()))
+            .collect())
+    }
+}

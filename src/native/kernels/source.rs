@@ -1,0 +1,316 @@
+//! The code of a kernel: what may stand in it, and how it is made part of other code.
+//!
+//! Each name that the code gives is marked, so that the code can name nothing of a kernel that
+//! it becomes part of. Each pass of a loop is counted, so that every loop ends. TypeScript has
+//! the same rules; `tests/data/kernels.json` holds both to one table.
+
+use super::scanner::{Kind, Token, tokens};
+use super::words::{REFUSED, WGSL};
+use crate::graph::{ADDED, MARK};
+
+/// Code that may become part of a kernel.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    /// The code with its names marked and its loops counted.
+    pub(super) code: String,
+    /// The names of the values that `element` takes.
+    pub(super) inputs: Vec<String>,
+    /// Whether there are loops.
+    pub(super) has_loops: bool,
+}
+
+/// Why code cannot become part of a kernel.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// The byte of the code where the problem is.
+    pub(super) at: usize,
+    pub(super) message: String,
+}
+
+/// Counts a pass of a loop. What is left of the passes is a variable of the kernel.
+const COUNT: &str = "if (#passes == 0u) { #stopped = true; return ";
+const COUNTED: &str = "; } #passes -= 1u;";
+
+/// Checks code; `params` are the names of the numbers that come with a call.
+pub(super) fn read(code: &str, params: &[&str]) -> Result<Source, Problem> {
+    let tokens = tokens(code);
+    let mut reader = Reader {
+        code,
+        tokens: &tokens,
+        params,
+        next: 0,
+        written: 0,
+        made: String::with_capacity(code.len() + 64),
+        depth: 0,
+        is_struct: false,
+        result: None,
+        awaits_body: false,
+        has_loops: false,
+        is_looping: false,
+        inputs: None,
+    };
+    while reader.next < tokens.len() {
+        reader.step()?;
+    }
+    reader.copy_to(code.len());
+    let Some(inputs) = reader.inputs else {
+        return Err(Problem {
+            at: 0,
+            message: "there is no function `element`; write `fn element(x: f32) -> f32 { … }`"
+                .into(),
+        });
+    };
+    Ok(Source {
+        code: reader.made,
+        inputs,
+        has_loops: reader.has_loops,
+    })
+}
+
+struct Reader<'a> {
+    code: &'a str,
+    tokens: &'a [Token<'a>],
+    params: &'a [&'a str],
+    /// The token that is read next.
+    next: usize,
+    /// Bytes of the code that are in `made`.
+    written: usize,
+    made: String,
+    /// Open braces.
+    depth: u32,
+    /// Whether the open braces are those of a struct.
+    is_struct: bool,
+    /// What `made` has of the type that the function gives, from here on to its body.
+    result: Option<String>,
+    /// Whether the next brace opens the body of a loop.
+    awaits_body: bool,
+    has_loops: bool,
+    /// Whether there are loops in the function that is open.
+    is_looping: bool,
+    inputs: Option<Vec<String>>,
+}
+
+impl<'a> Reader<'a> {
+    fn step(&mut self) -> Result<(), Problem> {
+        let token = self.tokens[self.next];
+        self.next += 1;
+        match (token.kind, token.text) {
+            (Kind::Word, word) => self.word(token, word)?,
+            (Kind::Sign, "{") => self.open(token),
+            (Kind::Sign, "}") => self.close(token),
+            (Kind::Sign, "@") => {
+                return Err(problem(
+                    token,
+                    "attributes are not allowed: the code is a body, which gets entry points and bindings of ours",
+                ));
+            }
+            (Kind::Sign, sign) if !sign.is_ascii() || "#$`\"'\\?".contains(sign) => {
+                return Err(problem(token, "no character of WGSL"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, token: Token<'a>, word: &str) -> Result<(), Problem> {
+        let before = self.next.checked_sub(2).map(|at| self.tokens[at]);
+        let is_member =
+            before.is_some_and(|before| before.is(".")) || self.is_struct && self.is_sign(0, ":");
+        if is_member || word == "_" {
+            return Ok(());
+        }
+        if has(REFUSED, word) {
+            return Err(problem(token, &refusal(word)));
+        }
+        if !has(WGSL, word) {
+            self.check_param(word)?;
+            self.copy_to(token.at);
+            self.made.push(MARK);
+            return Ok(());
+        }
+        match word {
+            "fn" | "struct" | "alias" | "const" if self.depth == 0 => self.declares(word)?,
+            "var" if self.depth == 0 => {
+                return Err(problem(
+                    token,
+                    "variables outside of functions are not allowed; declare a `const`, or a `var` in a function",
+                ));
+            }
+            "var" | "ptr" if self.is_sign(0, "<") && !self.is_word(1, "function") => {
+                return Err(problem(
+                    token,
+                    "only memory of the function itself is at hand: leave the address space out, or write `function`",
+                ));
+            }
+            "for" | "while" | "loop" => self.awaits_body = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Checks what is declared outside of functions: its name must not be one of WGSL's.
+    fn declares(&mut self, what: &str) -> Result<(), Problem> {
+        let Some(name) = self
+            .tokens
+            .get(self.next)
+            .filter(|name| name.kind == Kind::Word)
+        else {
+            return Ok(()); // A compiler says what is wrong.
+        };
+        if has(WGSL, name.text) {
+            return Err(problem(
+                *name,
+                &format!("`{}` is a word of WGSL; choose another name", name.text),
+            ));
+        }
+        self.is_struct = what == "struct";
+        if what == "fn" {
+            self.result = None;
+            self.signature(name.text)?;
+        }
+        Ok(())
+    }
+
+    /// Reads ahead what a function takes and gives.
+    fn signature(&mut self, name: &str) -> Result<(), Problem> {
+        let tokens = &self.tokens[self.next..];
+        let body = tokens.iter().position(|token| token.is("{"));
+        let tokens = &tokens[..body.unwrap_or(tokens.len())];
+        let mut end = tokens.len();
+        for (at, pair) in tokens.windows(2).enumerate() {
+            if pair[0].is("-") && pair[1].is(">") {
+                end = at;
+                let given: Vec<String> = tokens[at + 2..].iter().map(marked).collect();
+                self.result = Some(given.concat());
+            }
+        }
+        if name != "element" {
+            return Ok(());
+        }
+        if self.result.as_deref() != Some("f32") {
+            return Err(problem(tokens[0], "`element` must give an f32: `-> f32`"));
+        }
+        let mut inputs = Vec::new();
+        let taken = tokens.get(2..end.saturating_sub(1)).unwrap_or_default();
+        for input in taken
+            .split(|token| token.is(","))
+            .filter(|input| !input.is_empty())
+        {
+            match input {
+                [name, colon, of] if colon.is(":") && of.text == "f32" => {
+                    inputs.push(name.text.to_owned());
+                }
+                _ => {
+                    return Err(problem(
+                        input[0],
+                        "`element` takes values of type f32: `x: f32`",
+                    ));
+                }
+            }
+        }
+        if inputs.is_empty() || inputs.len() > MAX_INPUTS {
+            return Err(problem(tokens[0], "`element` takes 1 to 8 values"));
+        }
+        self.inputs = Some(inputs);
+        Ok(())
+    }
+
+    /// Checks the name behind `params.`.
+    fn check_param(&self, word: &str) -> Result<(), Problem> {
+        if word != "params" || !self.is_sign(0, ".") {
+            return Ok(());
+        }
+        match self.tokens.get(self.next + 1) {
+            Some(name) if !self.params.contains(&name.text) => {
+                let known = match self.params {
+                    [] => "the definition has none".to_owned(),
+                    known => format!("the definition has {}", known.join(", ")),
+                };
+                Err(problem(
+                    *name,
+                    &format!("there is no param `{}`: {known}", name.text),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens braces; counts passes where they are those of a loop.
+    fn open(&mut self, token: Token<'a>) {
+        self.depth += 1;
+        if !std::mem::take(&mut self.awaits_body) {
+            return;
+        }
+        self.has_loops = true;
+        self.is_looping = true;
+        self.copy_to(token.at + 1);
+        let nothing = match &self.result {
+            Some(result) => format!("{result}()"),
+            None => String::new(),
+        };
+        let [from, to] = ADDED;
+        self.made += &format!("{from}{COUNT}{nothing}{COUNTED}{to}");
+    }
+
+    /// Closes braces. Behind a last loop some compilers look for a `return` that none can reach.
+    fn close(&mut self, token: Token<'a>) {
+        self.depth = self.depth.saturating_sub(1);
+        self.is_struct &= self.depth > 0;
+        if self.depth > 0 || !std::mem::take(&mut self.is_looping) {
+            return;
+        }
+        let is_behind_block = self.next >= 2 && self.tokens[self.next - 2].is("}");
+        if let (Some(result), true) = (&self.result, is_behind_block) {
+            let [from, to] = ADDED;
+            let added = format!("{from}return {result}();{to}");
+            self.copy_to(token.at);
+            self.made += &added;
+        }
+    }
+
+    /// Copies the code up to a byte.
+    fn copy_to(&mut self, at: usize) {
+        self.made += &self.code[self.written..at];
+        self.written = at;
+    }
+
+    fn is_sign(&self, ahead: usize, sign: &str) -> bool {
+        (self.tokens.get(self.next + ahead)).is_some_and(|token| token.is(sign))
+    }
+
+    fn is_word(&self, ahead: usize, word: &str) -> bool {
+        (self.tokens.get(self.next + ahead)).is_some_and(|token| token.text == word)
+    }
+}
+
+/// The most values that `element` takes.
+pub(super) const MAX_INPUTS: usize = 8;
+
+/// A token as it stands in the code that was made.
+fn marked(token: &Token<'_>) -> String {
+    let is_own = token.kind == Kind::Word && !has(WGSL, token.text);
+    match is_own {
+        true => format!("{MARK}{}", token.text),
+        false => token.text.to_owned(),
+    }
+}
+
+/// Whether a list has a word.
+fn has(list: &str, word: &str) -> bool {
+    list.split(' ').any(|known| known == word)
+}
+
+fn refusal(word: &str) -> String {
+    match word {
+        "enable" | "requires" | "diagnostic" => "directives are not allowed".into(),
+        "override" => "overrides are not allowed; declare a `const`, or a param".into(),
+        _ => format!("`{word}` is not at hand in a kernel"),
+    }
+}
+
+fn problem(token: Token<'_>, message: &str) -> Problem {
+    Problem {
+        at: token.at,
+        message: message.to_owned(),
+    }
+}

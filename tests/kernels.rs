@@ -1,0 +1,524 @@
+//! Kernels of the program's own, natively: what they compute, with whom they merge, and what is
+//! refused.
+
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "tests count in small numbers"
+)]
+#![allow(clippy::unwrap_used, reason = "what a test cannot set up fails it")]
+
+#[allow(dead_code, reason = "each test target uses its own part")]
+mod engines;
+
+use engines::{both, both_manual, in_time, manual, open};
+use framebatch::{Code, EngineChoice, Error, Gpu, Kernel, KernelDefinition, Number, Value};
+use proptest::prelude::*;
+
+const DECAY: &str = "fn element(height: f32, speed: f32) -> f32 {
+    return height * exp(-speed * params.dt);
+}";
+
+fn decay() -> Kernel {
+    let definition = KernelDefinition::new("decay", DECAY).param("dt", 0.0_f32);
+    let definition = definition.cpu(|values, params| match params {
+        [Number::F32(dt)] => values[0] * (-values[1] * dt).exp(),
+        _ => f32::NAN,
+    });
+    definition.build().unwrap()
+}
+
+/// What one call gives that records some values.
+fn computed<'a>(
+    gpu: &Gpu,
+    record: impl FnOnce(&mut framebatch::Batch<'a>) -> Result<Value, Error>,
+) -> Result<Vec<f32>, Error> {
+    let mut batch = gpu.batch();
+    let value = record(&mut batch)?;
+    pollster::block_on(batch.execute())?;
+    pollster::block_on(batch.read(value))
+}
+
+/// Whether both are equal but for some units of the last place.
+#[track_caller]
+fn assert_near(got: &[f32], want: impl IntoIterator<Item = f64>) {
+    let want: Vec<f64> = want.into_iter().collect();
+    assert_eq!(got.len(), want.len());
+    for (got, want) in got.iter().zip(want) {
+        let off = (f64::from(*got) - want).abs();
+        assert!(off <= 2e-6 * want.abs().max(1e-3), "{got} is not {want}");
+    }
+}
+
+#[test]
+fn a_kernel_computes_elements_that_broadcast() {
+    in_time(|| {
+        let decay = decay();
+        for gpu in both() {
+            let heights: Vec<f32> = (0..21).map(|i| i as f32 * 0.5 - 3.0).collect();
+            let speeds: Vec<f32> = (0..7).map(|i| i as f32 * 0.1).collect();
+            let got = computed(&gpu, |batch| {
+                let height = batch.upload_shaped(&heights, &[3, 7])?;
+                let speed = batch.upload(&speeds);
+                batch.apply(&decay, &[height, speed], &[0.25.into()])
+            });
+            let want =
+                (0..21).map(|i| f64::from(heights[i]) * (-f64::from(speeds[i % 7]) * 0.25).exp());
+            assert_near(&got.unwrap(), want);
+        }
+    });
+}
+
+#[test]
+fn what_is_beside_a_kernel_is_computed_in_the_same_pass() {
+    in_time(|| {
+        let decay = decay();
+        let gpu = open(EngineChoice::Gpu, manual());
+        let explained = gpu.explain(|gpu| {
+            let mut batch = gpu.batch();
+            let x = batch.upload(&[1.0; 64]);
+            let y = batch.relu(x).unwrap();
+            let y = batch.apply(&decay, &[y, x], &[0.5.into()]).unwrap();
+            let y = batch.scale(y, 2.0).unwrap();
+            let y = batch.sum(y, framebatch::Axes::ALL).unwrap();
+            batch.keep(y).unwrap();
+            drop(batch.execute());
+        });
+        assert_eq!(explained.matches("dispatch").count(), 1, "{explained}");
+        assert!(explained.contains("decay("), "{explained}");
+    });
+}
+
+#[test]
+fn calls_of_any_lengths_are_one_dispatch_and_the_same_bits_as_alone() {
+    in_time(|| {
+        let decay = decay();
+        for gpu in both_manual() {
+            let inputs: Vec<Vec<f32>> = (1..40)
+                .map(|len| (0..len).map(|i| (i * len) as f32 * 0.01).collect())
+                .collect();
+            let record = |data: &[f32]| {
+                let mut batch = gpu.batch();
+                let x = batch.upload(data.to_vec());
+                let dt = data.len() as f32 * 0.1;
+                let y = batch.apply(&decay, &[x, x], &[dt.into()]).unwrap();
+                (batch, y)
+            };
+            let alone: Vec<Vec<f32>> = inputs
+                .iter()
+                .map(|data| {
+                    let (mut batch, y) = record(data);
+                    let call = batch.execute();
+                    gpu.flush();
+                    pollster::block_on(call).unwrap();
+                    pollster::block_on(batch.read(y)).unwrap()
+                })
+                .collect();
+            let before = gpu.stats();
+            let mut together: Vec<_> = inputs.iter().map(|data| record(data)).collect();
+            let calls: Vec<_> = together
+                .iter_mut()
+                .map(|(batch, _)| batch.execute())
+                .collect();
+            gpu.flush();
+            calls
+                .into_iter()
+                .for_each(|call| pollster::block_on(call).unwrap());
+            assert_eq!(gpu.stats().batches - before.batches, 1);
+            for ((batch, y), alone) in together.iter().zip(alone) {
+                let got = pollster::block_on(batch.read(*y)).unwrap();
+                let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&got), bits(&alone));
+            }
+        }
+    });
+}
+
+#[test]
+fn params_of_all_types_are_what_was_given() {
+    let definition = KernelDefinition::new(
+        "mixed",
+        "fn element(x: f32) -> f32 {
+            return select(x * params.scale, f32(params.shift), params.bits == 0xffff0000u);
+        }",
+    );
+    let kernel = definition
+        .param("scale", 0.0_f32)
+        .param("shift", 0)
+        .param("bits", 0_u32)
+        .cpu(|values, params| match params {
+            [_, Number::I32(shift), Number::U32(0xffff_0000)] => *shift as f32,
+            [Number::F32(scale), ..] => values[0] * scale,
+            _ => f32::NAN,
+        });
+    let kernel = kernel.build().unwrap();
+    in_time(move || {
+        for gpu in both() {
+            for (bits, want) in [(0xffff_0000_u32, -7.0), (1, 6.0)] {
+                let got = computed(&gpu, |batch| {
+                    let x = batch.upload(&[2.0]);
+                    batch.apply(&kernel, &[x], &[3.0.into(), (-7).into(), bits.into()])
+                });
+                assert_eq!(got.unwrap(), [want]);
+            }
+        }
+    });
+}
+
+#[test]
+fn helpers_structs_and_constants_are_the_kernels_own() {
+    // Two kernels whose helpers have the same names, and names that kernels of ours have.
+    let code = |factor: &str| {
+        format!(
+            "/* A comment /* in a comment */ with a # in it. */
+            const segments = {factor}; // A name of ours.
+            struct Pair {{ output: f32, params: f32 }}
+            alias F = Pair;
+            fn relu(pair: F) -> f32 {{ let in0 = pair.output + pair.params; return in0 * segments; }}
+            fn element(x: f32) -> f32 {{ let distance = F(x, 1.0); return relu(distance); }}"
+        )
+    };
+    let kernel = |name, factor: f32| {
+        let definition = KernelDefinition::new(name, code(&format!("{factor:?}")));
+        definition
+            .cpu(move |values, _| (values[0] + 1.0) * factor)
+            .build()
+            .unwrap()
+    };
+    let (twice, thrice) = (kernel("twice", 2.0), kernel("thrice", 3.0));
+    in_time(move || {
+        for gpu in both() {
+            let got = computed(&gpu, |batch| {
+                let x = batch.upload(&[-5.0, 1.0]);
+                let x = batch.relu(x)?;
+                let x = batch.apply(&twice, &[x], &[])?;
+                batch.apply(&thrice, &[x], &[])
+            });
+            assert_eq!(got.unwrap(), [9.0, 15.0]);
+        }
+    });
+}
+
+#[test]
+fn a_loop_without_an_end_ends_and_its_element_is_nan() {
+    let kernel = KernelDefinition::new(
+        "collatz",
+        "fn steps(start: u32) -> f32 {
+            var n = start;
+            var count = 0.0;
+            loop {
+                if n == 1u { return count; }
+                n = select(3u * n + 1u, n / 2u, n % 2u == 0u);
+                count += 1.0;
+            }
+        }
+        fn element(x: f32) -> f32 { return steps(u32(x)); }",
+    );
+    let kernel = kernel.max_passes(1000).build().unwrap();
+    in_time(move || {
+        let gpu = open(EngineChoice::Gpu, manual());
+        let mut batch = gpu.batch();
+        let x = batch.upload(&[1.0, 6.0, 0.0, 27.0, 7.0]); // 0 stays 0 forever.
+        let y = batch.apply(&kernel, &[x], &[]).unwrap();
+        let other = gpu.lerp(&[0.0], &[1.0], 0.5);
+        let call = batch.execute();
+        gpu.flush();
+        pollster::block_on(call).unwrap();
+        let got = pollster::block_on(batch.read(y)).unwrap();
+        assert!(got[2].is_nan());
+        assert_eq!([got[0], got[1], got[3], got[4]], [0.0, 8.0, 111.0, 16.0]);
+        assert_eq!(pollster::block_on(other).unwrap(), [0.5]);
+    });
+}
+
+#[test]
+fn code_that_is_no_body_is_refused_by_its_place() {
+    for (code, place, said) in [
+        (
+            "fn element(x: f32) -> f32 { return x; }\n@compute fn main() {}",
+            "2:1",
+            "attributes",
+        ),
+        (
+            "@group(0) @binding(0) var<storage> a: array<f32>;",
+            "1:1",
+            "attributes",
+        ),
+        (
+            "enable f16;\nfn element(x: f32) -> f32 { return x; }",
+            "1:1",
+            "directives",
+        ),
+        ("var<workgroup> a: f32;", "1:1", "variables outside"),
+        (
+            "fn element(x: f32) -> f32 {\n  workgroupBarrier();\n  return x; }",
+            "2:3",
+            "workgroupBarrier",
+        ),
+        (
+            "fn f(p: ptr<storage, f32>) {}",
+            "1:9",
+            "memory of the function itself",
+        ),
+        (
+            "fn max(x: f32) -> f32 { return x; }",
+            "1:4",
+            "a word of WGSL",
+        ),
+        (
+            "fn element(x: f32) -> f32 { return params.dt; }",
+            "1:43",
+            "there is no param `dt`",
+        ),
+        (
+            "fn elements(x: f32) -> f32 { return x; }",
+            "1:1",
+            "no function `element`",
+        ),
+        (
+            "fn element(x: f32) -> vec2f { return vec2f(x); }",
+            "1:4",
+            "must give an f32",
+        ),
+        (
+            "fn element(x: texture) -> f32 { return 0.0; }",
+            "1:12",
+            "values of type f32",
+        ),
+        (
+            "fn element() -> f32 { return 0.0; }",
+            "1:4",
+            "1 to 8 values",
+        ),
+        (
+            "fn element(x: f32) -> f32 { return #x; }",
+            "1:36",
+            "no character of WGSL",
+        ),
+    ] {
+        let error = KernelDefinition::new("mine", code).build().unwrap_err();
+        assert_eq!(error.code(), Code::InvalidInput);
+        let message = error.to_string();
+        assert!(message.starts_with(&format!("mine:{place}: ")), "{message}");
+        assert!(message.contains(said), "{message}");
+    }
+    let error = KernelDefinition::new("a b", DECAY).build().unwrap_err();
+    assert!(error.to_string().contains("got 'a b'"), "{error}");
+    let twice = KernelDefinition::new("mine", DECAY)
+        .param("dt", 0.0)
+        .param("dt", 0.0);
+    assert!(twice.build().is_err());
+}
+
+#[test]
+fn what_a_compiler_refuses_fails_its_own_calls_alone() {
+    in_time(|| {
+        let gpu = open(EngineChoice::Gpu, manual());
+        let code = "fn half(x: f32) -> f32 {\n    return x * 0.5;\n}\nfn element(x: f32) -> f32 { for (;;) { break; }\n    let y = half(x); return y + segments[0]; }";
+        let kernel = KernelDefinition::new("wrong", code).build().unwrap();
+        let mut batch = gpu.batch();
+        let x = batch.upload(&[1.0]);
+        batch.apply(&kernel, &[x], &[]).unwrap();
+        let other = gpu.lerp(&[0.0], &[1.0], 0.5);
+        let call = batch.execute();
+        gpu.flush();
+        let error = pollster::block_on(call).unwrap_err();
+        assert_eq!(error.code(), Code::Shader);
+        let message = error.to_string();
+        assert!(message.contains("wrong:5:33: "), "{message}");
+        assert!(
+            message.contains("let y = half(x); return y + segments[0]; }"),
+            "{message}"
+        );
+        assert!(!message.contains("k0_"), "{message}");
+        assert_eq!(pollster::block_on(other).unwrap(), [0.5]);
+    });
+}
+
+#[test]
+fn wrong_calls_are_refused_and_say_what_is_wanted() {
+    let decay = decay();
+    let gpu = open(EngineChoice::Cpu, manual());
+    let mut batch = gpu.batch();
+    let x = batch.upload(&[1.0]);
+    let y = batch.upload(&[1.0, 2.0]);
+    let z = batch.upload(&[1.0, 2.0, 3.0]);
+    let error = batch.apply(&decay, &[x], &[0.5.into()]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("decay takes 2 values (height, speed), not 1"),
+        "{error}"
+    );
+    let error = batch.apply(&decay, &[x, x], &[1.into()]).unwrap_err();
+    assert!(
+        error.to_string().contains("(dt: f32), got [I32(1)]"),
+        "{error}"
+    );
+    let error = batch.apply(&decay, &[y, z], &[0.5.into()]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("decay: shapes [2] and [3] do not broadcast"),
+        "{error}"
+    );
+}
+
+#[test]
+fn on_the_cpu_a_kernel_without_a_function_fails_and_a_function_that_panics_fails_its_call() {
+    let gpu = open(EngineChoice::Cpu, manual());
+    let alone = KernelDefinition::new("alone", "fn element(x: f32) -> f32 { return x; }");
+    let alone = alone.build().unwrap();
+    let panics = KernelDefinition::new("panics", "fn element(x: f32) -> f32 { return x + 1.0; }");
+    let panics = panics.cpu(|values, _| {
+        assert!(values[0] < 2.0, "as the test wants it");
+        values[0] + 1.0
+    });
+    let panics = panics.build().unwrap();
+    let mut batches: Vec<_> = [
+        (&alone, 1.0),
+        (&panics, 1.0),
+        (&panics, 3.0),
+        (&panics, 0.0),
+    ]
+    .map(|(kernel, x)| {
+        let mut batch = gpu.batch();
+        let x = batch.upload(vec![x]);
+        let y = batch.apply(kernel, &[x], &[]).unwrap();
+        (batch, y)
+    })
+    .into();
+    let calls: Vec<_> = batches
+        .iter_mut()
+        .map(|(batch, _)| batch.execute())
+        .collect();
+    gpu.flush();
+    let outcomes: Vec<_> = calls.into_iter().map(pollster::block_on).collect();
+    assert_eq!(outcomes[0].as_ref().unwrap_err().code(), Code::Unsupported);
+    assert_eq!(outcomes[2].as_ref().unwrap_err().code(), Code::InvalidInput);
+    for (at, want) in [(1, 2.0), (3, 1.0)] {
+        outcomes[at].as_ref().unwrap();
+        let (batch, y) = &batches[at];
+        assert_eq!(pollster::block_on(batch.read(*y)).unwrap(), [want]);
+    }
+}
+
+#[test]
+fn results_of_kernels_are_stored_in_tensors() {
+    in_time(|| {
+        let decay = decay();
+        for gpu in both() {
+            let state = gpu.tensor(&[8.0, 4.0], &[2]).unwrap();
+            for _ in 0..2 {
+                let mut batch = gpu.batch();
+                let x = batch.tensor(&state).unwrap();
+                let speed = batch.upload(&[std::f32::consts::LN_2]);
+                let y = batch.apply(&decay, &[x, speed], &[1.0.into()]).unwrap();
+                batch.compute_into(y, &state).unwrap();
+                pollster::block_on(batch.execute()).unwrap();
+            }
+            let got = computed(&gpu, |batch| {
+                let x = batch.tensor(&state)?;
+                batch.scale(x, 1.0)
+            });
+            assert_near(&got.unwrap(), [2.0, 1.0]);
+        }
+    });
+}
+
+/// An expression in WGSL, and as double precision has it.
+#[derive(Clone, Debug)]
+enum Expr {
+    Value(usize),
+    Number(f32),
+    Binary(&'static str, Box<Expr>, Box<Expr>),
+    Call(&'static str, Box<Expr>),
+}
+
+impl Expr {
+    fn wgsl(&self) -> String {
+        match self {
+            Expr::Value(at) => format!("x{at}"),
+            Expr::Number(number) => format!("f32({number:?})"),
+            Expr::Binary(sign, a, b) => format!("({} {sign} {})", a.wgsl(), b.wgsl()),
+            Expr::Call(function, of) => format!("{function}({})", of.wgsl()),
+        }
+    }
+
+    /// The value, and how large the numbers on the way were.
+    fn value(&self, values: &[f64]) -> (f64, f64) {
+        match self {
+            Expr::Value(at) => (values[*at], values[*at].abs()),
+            Expr::Number(number) => (f64::from(*number), f64::from(number.abs())),
+            Expr::Binary(sign, a, b) => {
+                let ((a, of_a), (b, of_b)) = (a.value(values), b.value(values));
+                match *sign {
+                    "+" => (a + b, of_a + of_b),
+                    "-" => (a - b, of_a + of_b),
+                    _ => (a * b, of_a * of_b),
+                }
+            }
+            Expr::Call(function, of) => {
+                let (x, size) = of.value(values);
+                match *function {
+                    "abs" => (x.abs(), size),
+                    _ => (x.clamp(-1.0, 1.0), size),
+                }
+            }
+        }
+    }
+}
+
+fn expressions() -> impl Strategy<Value = Expr> {
+    let leaf = prop_oneof![
+        (0_usize..3).prop_map(Expr::Value),
+        (-4.0_f32..4.0).prop_map(Expr::Number),
+    ];
+    leaf.prop_recursive(4, 24, 2, |inner| {
+        prop_oneof![
+            (
+                prop_oneof![Just("+"), Just("-"), Just("*")],
+                inner.clone(),
+                inner.clone()
+            )
+                .prop_map(|(sign, a, b)| Expr::Binary(sign, a.into(), b.into())),
+            (prop_oneof![Just("abs"), Just("own")], inner)
+                .prop_map(|(function, of)| Expr::Call(function, of.into())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_bodies_are_what_double_precision_has(
+        expr in expressions(),
+        data in prop::collection::vec(-3.0_f32..3.0, 1..40),
+        other in -3.0_f32..3.0,
+    ) {
+        let code = format!(
+            "fn own(x: f32) -> f32 {{ return clamp(x, -1.0, 1.0); }}
+            fn element(x0: f32, x1: f32, x2: f32) -> f32 {{ return {} + 0.0 * x0; }}",
+            expr.wgsl()
+        );
+        let own = expr.clone();
+        let kernel = KernelDefinition::new("random", code).cpu(move |values, _| {
+            own.value(&[0, 1, 2].map(|at| f64::from(values[at]))).0 as f32
+        });
+        let kernel = kernel.build().unwrap();
+        for gpu in both() {
+            let got = computed(&gpu, |batch| {
+                let x = batch.upload(&data);
+                let twice = batch.scale(x, 2.0)?;
+                let other = batch.upload(vec![other]);
+                batch.apply(&kernel, &[x, twice, other], &[])
+            });
+            for (got, x) in got.unwrap().iter().zip(&data) {
+                let (want, size) = expr.value(&[*x, 2.0 * x, other].map(f64::from));
+                let off = (f64::from(*got) - want).abs();
+                prop_assert!(off <= 1e-5 * size.max(1e-6), "{got} is not {want}");
+            }
+        }
+    }
+}
