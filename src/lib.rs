@@ -77,6 +77,8 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../docs/embeddings.md")]
     struct Embeddings;
+    #[doc = include_str!("../docs/kernels.md")]
+    struct Kernels;
     #[doc = include_str!("../docs/native.md")]
     struct Native;
     #[doc = include_str!("../docs/search.md")]

@@ -23,7 +23,7 @@ export const DOCUMENTS = [
 
 /** The pages of `docs/` that go into the npm package, in a folder of that name. */
 export const PAGES = [
-  ...["animation", "embeddings", "native", "operations", "search"],
+  ...["animation", "embeddings", "kernels", "native", "operations", "search"],
   ...["sessions", "tensors"],
 ].map((name) => `docs/${name}.md`);
 

@@ -34,6 +34,7 @@ import {
   type TensorBuffer,
   type TensorOptions,
 } from "framebatch";
+import { type Kernel } from "framebatch/kernels";
 import {
   type BlendLayer,
   type Clip,
@@ -345,6 +346,41 @@ export function hooks(): number {
 }
 export const provided = FramebatchProvider(props);
 
+const decay = gpu.kernel({
+  name: "decay",
+  inputs: { height: "f32", speed: "f32" },
+  params: { dt: "f32", n: "u32" },
+  output: "f32",
+  code: "…",
+  cpu: ({ height, speed }, { dt, n }) => height * speed * dt * n,
+});
+const decayed: Tensor = decay({ height: x, speed: 2 }, { dt: 1, n: 2 });
+const plain = gpu.kernel({
+  name: "plain",
+  inputs: { x: "f32" },
+  output: "f32",
+  code: "…",
+});
+const kernel: Kernel<{ x: "f32" }, Record<never, never>> = plain;
+const ofData = [plain({ x: floats }), plain({ x: [1, 2] }, {})];
+// @ts-expect-error A value is missing.
+decay({ height: x }, { dt: 1, n: 2 });
+// @ts-expect-error Params are missing.
+decay({ height: x, speed: x });
+// @ts-expect-error No such param.
+decay({ height: x, speed: x }, { dt: 1, n: 2, m: 3 });
+// @ts-expect-error No such type.
+gpu.kernel({ name: "", inputs: { x: "f64" }, output: "f32", code: "" });
+const wrong = {
+  name: "",
+  inputs: { x: "f32" },
+  output: "f32",
+  code: "",
+} as const;
+// @ts-expect-error No such value.
+gpu.kernel({ ...wrong, cpu: ({ y }) => y });
+
+export { decayed, kernel, ofData };
 export { fraction, place };
 export { dimensions, embedding, embeddings, kept2 };
 export { blended, row, sampled, stored };

@@ -14,6 +14,8 @@ pub(crate) use cores::cores;
 pub use cpu::{Cpu, program};
 #[cfg(target_arch = "wasm32")]
 pub use gpu::BufferPart;
+#[cfg(target_arch = "wasm32")]
+pub use gpu::explain_by;
 #[cfg(not(any(test, target_arch = "wasm32")))]
 pub(crate) use gpu::free_device;
 #[cfg(not(target_arch = "wasm32"))]

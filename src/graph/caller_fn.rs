@@ -16,6 +16,11 @@ pub struct CallerFn {
     number: u32,
     /// What the caller wrote.
     pub content: FnContent,
+    /// The WGSL of [`FnContent::code`] as it stands in kernels: the caller's names begin with
+    /// [`CallerFn::own`], and those beside them, which the caller's text cannot say, with
+    /// [`CallerFn::beside`]. There are the function `element`, and the variables and types
+    /// that `kernel` names.
+    pub text: String,
     /// What computes without a GPU, if anything does.
     twin: Mutex<Option<Twin>>,
 }
@@ -25,15 +30,14 @@ pub struct CallerFn {
 pub struct FnContent {
     /// The name in messages and plans.
     pub name: String,
-    /// The WGSL of the function `element` and of what it calls. In front of each name that the
-    /// caller gave stands [`MARK`], so that no name is one of a kernel.
+    /// The WGSL, as the face keeps it that has checked it.
     pub code: String,
     /// How many values `element` takes: the first operands.
     pub inputs: usize,
     /// Passes that the loops of one element may make together; `None` where there are no loops.
     pub max_passes: Option<u32>,
-    /// The numbers that come with a call: the operands behind the inputs.
-    pub params: Vec<(String, ParamType)>,
+    /// The types of the numbers that come with a call: the operands behind the inputs.
+    pub params: Vec<ParamType>,
 }
 
 /// The type of a number that comes with a call.
@@ -57,10 +61,13 @@ impl ParamType {
     }
 }
 
-/// Stands in front of each name that a caller gave; no character of WGSL.
+/// Stands in code in front of each name that a caller gave; no character of WGSL.
 pub const MARK: char = '#';
 
-/// What stands before and behind what was added to a caller's text; no characters of WGSL.
+/// Stands in code in front of each name beside these; no character of WGSL.
+pub const BESIDE: char = '$';
+
+/// What stands in code before and behind what is not the caller's; no characters of WGSL.
 pub const ADDED: [char; 2] = ['\u{2}', '\u{3}'];
 
 /// Computes without a GPU: the value of each element of the operands, which are the inputs and
@@ -72,34 +79,71 @@ pub type Twin = Arc<dyn Fn(&[&[f32]], &mut [f32]) -> Result<(), Error> + Send + 
 static DEFINED: Mutex<Vec<Arc<CallerFn>>> = Mutex::new(Vec::new());
 
 impl CallerFn {
-    /// The function of this content. The first twin that is given for it computes.
-    pub fn define(content: FnContent, twin: Option<Twin>) -> Arc<CallerFn> {
+    /// The function of this content, whose text a function of its number gives. The first twin
+    /// that is given for it computes.
+    pub fn define(
+        content: FnContent,
+        text: impl FnOnce(u32) -> String,
+        twin: Option<Twin>,
+    ) -> Arc<CallerFn> {
         let mut defined = DEFINED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = defined.iter().find(|known| known.content == content) {
-            let mut own = known.twin.lock().unwrap_or_else(PoisonError::into_inner);
-            if own.is_none() {
-                *own = twin;
-            }
+            known.adopt(twin);
             return Arc::clone(known);
         }
+        let number = u32::try_from(defined.len()).expect("fewer than 2^32 functions");
         let made = Arc::new(CallerFn {
-            number: u32::try_from(defined.len()).expect("fewer than 2^32 functions"),
+            number,
             content,
+            text: text(number),
             twin: Mutex::new(twin),
         });
         defined.push(Arc::clone(&made));
         made
     }
 
+    /// Defines a function that has a number already, which stands for this content alone, and whose
+    /// code is text as it stands in kernels.
+    pub fn define_numbered(number: u32, mut content: FnContent, twin: Option<Twin>) {
+        if let Some(known) = CallerFn::numbered(number) {
+            return known.adopt(twin);
+        }
+        let text = std::mem::take(&mut content.code);
+        let mut defined = DEFINED.lock().unwrap_or_else(PoisonError::into_inner);
+        defined.push(Arc::new(CallerFn {
+            number,
+            content,
+            text,
+            twin: Mutex::new(twin),
+        }));
+    }
+
     /// The function of this number.
     pub fn numbered(number: u32) -> Option<Arc<CallerFn>> {
         let defined = DEFINED.lock().unwrap_or_else(PoisonError::into_inner);
-        defined.get(number as usize).cloned()
+        defined.iter().find(|known| known.number == number).cloned()
+    }
+
+    fn adopt(&self, twin: Option<Twin>) {
+        let mut own = self.twin.lock().unwrap_or_else(PoisonError::into_inner);
+        if own.is_none() {
+            *own = twin;
+        }
     }
 
     /// The number, by which TypeScript names the function.
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// What stands in front of the names that a caller gave to the function of this number.
+    pub fn own(number: u32) -> String {
+        format!("k{number}_")
+    }
+
+    /// What stands in front of the names beside these, which the caller's text cannot say.
+    pub fn beside(number: u32) -> String {
+        format!("c{number}_")
     }
 
     /// Operands: inputs, and then params.

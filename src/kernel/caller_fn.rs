@@ -1,10 +1,10 @@
 //! Prints functions of callers: their own text, and a function that applies them to as many
 //! elements as a kernel computes at once.
 
-use std::sync::Arc;
+use std::ops::Range;
 
-use super::{CallerFn, ParamType};
-use crate::graph::{ADDED, MARK};
+use super::CallerFn;
+use crate::graph::{FnContent, ParamType};
 
 /// Whether a kernel computes one element at a time, or four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,161 +13,74 @@ pub(super) enum Lanes {
     Four,
 }
 
-/// The name of the function that applies a caller's function to elements.
-pub(super) fn name(function: &CallerFn) -> String {
-    format!("call{}", function.number())
-}
-
-/// What stands in front of the names that a function's text declares.
-fn prefix(function: &CallerFn) -> String {
-    format!("k{}_", function.number())
-}
-
-/// The variables of a function with loops: passes that are left, and whether none were.
-const LOOPS: &str = "var<private> #passes: u32;
-var<private> #stopped: bool;
-";
-
-/// Prints a function, what it calls, and the function that applies it to elements.
-pub(super) fn print(text: &mut String, function: &CallerFn, lanes: Lanes) {
-    let (own, content) = (prefix(function), &function.content);
-    if !content.params.is_empty() {
-        put!(text, "struct {own}Params {{ ");
-        for (name, param) in &content.params {
-            put!(text, "{name}: {}, ", param.name());
-        }
-        put!(text, "}}\nvar<private> {own}params: {own}Params;\n");
-    }
-    if content.max_passes.is_some() {
-        *text += &LOOPS.replace(MARK, &own);
-    }
-    *text += &printed(function);
-    let names = |count, kind: &str| -> Vec<String> {
-        (0..count).map(|at| format!("a{at}{kind}")).collect()
-    };
-    let values = names(content.inputs, "").join(", ");
-    put!(
-        text,
-        "\nfn {own}one({}) -> f32 {{\n",
-        names(content.inputs, ": f32").join(", ")
-    );
-    match content.max_passes {
-        None => put!(text, "return {own}element({values});\n}}\n"),
-        Some(passes) => put!(
-            text,
-            "{own}passes = {passes}u;\n{own}stopped = false;
-let value = {own}element({values});
-return select(value, bitcast<f32>({NAN} | (params.table & 0u)), {own}stopped);\n}}\n"
-        ),
-    }
-    put!(
-        text,
-        "fn {}({}) -> F {{\n",
-        name(function),
-        names(function.operands(), ": F").join(", ")
-    );
-    let lane = if lanes == Lanes::Four { ".x" } else { "" };
-    if !content.params.is_empty() {
-        let params = (content.inputs..).zip(&content.params);
-        let params: Vec<String> = params
-            .map(|(at, (_, param))| match param {
-                ParamType::F32 => format!("a{at}{lane}"),
-                ParamType::I32 | ParamType::U32 => {
-                    format!("bitcast<{}>(a{at}{lane})", param.name())
-                }
-            })
-            .collect();
-        put!(text, "{own}params = {own}Params({});\n", params.join(", "));
-    }
-    let one = |lane: &str| format!("{own}one({})", names(content.inputs, lane).join(", "));
-    match lanes {
-        Lanes::One => put!(text, "return {};\n}}\n", one("")),
-        Lanes::Four => {
-            let four = [".x", ".y", ".z", ".w"].map(one);
-            put!(text, "return F({});\n}}\n", four.join(", "));
-        }
-    }
-}
-
 /// The bits of what an element is whose loops were stopped. A compiler must not take them for a
 /// constant, which it would refuse.
-const NAN: &str = "0x7fc00000u";
+const NAN: &str = "bitcast<f32>(0x7fc00000u | (params.table & 0u))";
 
-/// A function's text as it stands in kernels.
-fn printed(function: &CallerFn) -> String {
-    let code = function.content.code.replace(MARK, &prefix(function));
-    code.replace(ADDED, "")
+/// The name of the function that applies a caller's function to elements.
+pub(super) fn name(function: &CallerFn) -> String {
+    CallerFn::beside(function.number()) + "call"
 }
 
-/// Where a compiler found a mistake in a caller's text, in the caller's own lines.
-#[derive(Debug, PartialEq, Eq)]
-struct Place {
-    line: usize,
-    column: usize,
-    /// The line itself.
-    text: String,
-}
-
-/// What a compiler says of a place in the text of a kernel, as the caller who wrote that place
-/// reads it; `None` where no caller did. Lines and columns count from 1, columns in bytes.
-pub(crate) fn complaint(
-    functions: &[&Arc<CallerFn>],
-    source: &str,
-    [line, column]: [u32; 2],
-    message: &str,
-) -> Option<String> {
-    functions.iter().find_map(|function| {
-        let before = &source[..source.find(&printed(function))?];
-        let first = before.matches('\n').count();
-        let line = (line as usize).checked_sub(first + 1)?;
-        let own = prefix(function);
-        let place = place(&function.content.code, own.len(), line, column as usize)?;
-        let name = &function.content.name;
-        let [line, column] = [place.line, place.column].map(|number| number.to_string());
-        let message = message.replace(&own, "");
-        Some(
-            [
-                name,
-                ":",
-                &line,
-                ":",
-                &column,
-                ": ",
-                message.trim(),
-                "\n  ",
-                &place.text,
-            ]
-            .concat(),
-        )
-    })
-}
-
-/// The place in a caller's text, of whose lines the one of this number holds the column where
-/// it is printed with prefixes of so many bytes.
-fn place(code: &str, prefix: usize, line: usize, column: usize) -> Option<Place> {
-    let marked = code.split('\n').nth(line)?;
-    let (mut text, mut printed, mut own) = (String::new(), 1, None);
-    let mut is_added = false; // By us, in the middle of what the caller wrote.
-    for next in marked.chars() {
-        if ADDED.contains(&next) {
-            is_added = next == ADDED[0];
-            continue;
+/// Prints a function, what it calls, and the function that applies it to elements. Beside the
+/// function's own names its text has the type `Params` and the variables `passes` and `stopped`,
+/// where there are params and loops.
+pub(super) fn print(text: &mut String, function: &CallerFn, lanes: Lanes) {
+    let own = CallerFn::own(function.number());
+    let beside = CallerFn::beside(function.number());
+    let FnContent {
+        inputs,
+        params,
+        max_passes,
+        ..
+    } = &function.content;
+    let (inputs, operands) = (*inputs, function.operands());
+    put!(text, "{}\nfn {beside}one(", function.text);
+    list(text, 0..operands, ": f32");
+    *text += ") -> f32 {\n";
+    if !params.is_empty() {
+        put!(text, "{own}params = {beside}Params(");
+        for (at, param) in (inputs..).zip(params) {
+            match param {
+                ParamType::F32 => put!(text, "a{at}, "),
+                _ => put!(text, "bitcast<{}>(a{at}), ", param.name()),
+            }
         }
-        if printed >= column {
-            own.get_or_insert(text.encode_utf16().count());
-        }
-        if next == MARK {
-            printed += prefix;
-            continue;
-        }
-        printed += next.len_utf8();
-        if !is_added {
-            text.push(next);
-        }
+        *text += ");\n";
     }
-    Some(Place {
-        line: line + 1,
-        column: own.unwrap_or(text.encode_utf16().count()) + 1,
-        text: text.trim().into(),
-    })
+    if let Some(passes) = max_passes {
+        put!(
+            text,
+            "{beside}passes = {passes}u;\n{beside}stopped = false;\n"
+        );
+    }
+    put!(text, "let value = {own}element(");
+    list(text, 0..inputs, "");
+    match max_passes {
+        None => *text += ");\nreturn value;\n}\n",
+        Some(_) => put!(
+            text,
+            ");\nreturn select(value, {NAN}, {beside}stopped);\n}}\n"
+        ),
+    }
+    put!(text, "fn {beside}call(");
+    list(text, 0..operands, ": F");
+    *text += ") -> F {\nreturn F(";
+    let each: &[&str] = match lanes {
+        Lanes::One => &[""],
+        Lanes::Four => &[".x", ".y", ".z", ".w"],
+    };
+    for lane in each {
+        put!(text, "{beside}one(");
+        list(text, 0..operands, lane);
+        *text += "), ";
+    }
+    *text += ");\n}\n";
+}
+
+/// Prints the names of operands, each with something behind it. WGSL allows the last comma.
+fn list(text: &mut String, operands: Range<usize>, behind: &str) {
+    for at in operands {
+        put!(text, "a{at}{behind}, ");
+    }
 }

@@ -18,6 +18,8 @@ macro_rules! shader {
 }
 
 mod caller_fn;
+#[cfg(not(target_arch = "wasm32"))]
+mod complaint;
 mod expr;
 pub mod generated;
 mod library;
@@ -31,7 +33,7 @@ pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
 /// What the devices need of `graph` to run kernels, which they may not import.
 pub use crate::graph::{
-    BinaryFn, CallerFn, Expr, ParamType, Term, TermId, UnaryFn, insertion, sampling, searching,
+    BinaryFn, CallerFn, Expr, Term, TermId, UnaryFn, insertion, sampling, searching,
 };
 
 use std::sync::Arc;
@@ -67,22 +69,11 @@ impl Kernel {
         }
     }
 
-    /// What a compiler says of a place in the kernel's source, as the caller who wrote that place
-    /// reads it; `None` where no caller did. Lines and columns count from 1, columns in bytes.
-    pub fn complaint(&self, at: [u32; 2], message: &str) -> Option<String> {
+    /// The functions of callers that are part of the kernel, each once.
+    pub fn caller_fns(&self) -> Vec<&Arc<CallerFn>> {
         match self {
-            Kernel::Named(_) => None,
-            Kernel::Fused(stage) | Kernel::Product(stage, ..) => {
-                caller_fn::complaint(&stage.caller_fns(), &self.source(), at, message)
-            }
-        }
-    }
-
-    /// Whether functions of callers are part of the kernel.
-    pub fn has_caller_fns(&self) -> bool {
-        match self {
-            Kernel::Named(_) => false,
-            Kernel::Fused(stage) | Kernel::Product(stage, ..) => !stage.caller_fns().is_empty(),
+            Kernel::Named(_) => Vec::new(),
+            Kernel::Fused(stage) | Kernel::Product(stage, ..) => stage.caller_fns(),
         }
     }
 

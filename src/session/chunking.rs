@@ -24,40 +24,31 @@ impl Chunker<'_> {
     pub(super) fn chunks(&self, batch: &Batch) -> Vec<Chunk> {
         let mut chunks = plan::chunks(self.recipes, batch.ahead(), self.sizes);
         if self.sizes == ChunkSizes::WHOLE {
-            chunks = chunks
-                .iter()
-                .flat_map(|chunk| self.apart(batch.ahead(), chunk))
-                .collect();
+            self.part(batch.ahead(), &mut chunks);
         }
         chunks.reverse();
         chunks
     }
 
-    /// The parts of a chunk for the CPU. A call that applies a function of a caller's is a part of
-    /// its own, because the function may fail, and fails the whole part.
-    fn apart(&self, calls: &[Call], chunk: &Chunk) -> Vec<Chunk> {
+    /// Parts the one chunk for the CPU. A call that applies a function of a caller's is a chunk of its
+    /// own, because the function may fail, and fails the whole chunk.
+    fn part(&self, calls: &[Call], chunks: &mut Vec<Chunk>) {
         let is_apart = |call: &Call| {
             let recipe = &self.recipes[call.work.planned.recipe.0 as usize];
             recipe.has_caller_fns()
         };
-        let mut parts = vec![*chunk];
-        for at in chunk.first + 1..chunk.end {
+        for at in 1..calls.len() {
             if is_apart(&calls[at - 1]) || is_apart(&calls[at]) {
-                let last = parts.last_mut().expect("there is one");
-                let rest = Chunk {
-                    first: at,
-                    skipped: 0,
-                    ..*last
-                };
-                *last = Chunk {
+                let last = chunks.last_mut().expect("there is one");
+                let first = std::mem::replace(&mut last.first, at);
+                let part = Chunk {
+                    first,
                     end: at,
-                    left: 0,
                     ..*last
                 };
-                parts.push(rest);
+                chunks.insert(chunks.len() - 1, part);
             }
         }
-        parts
     }
 
     /// Takes the next chunk of a batch from the `rest`, and plans it.

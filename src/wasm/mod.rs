@@ -9,6 +9,7 @@ mod config;
 mod fields;
 mod header;
 mod inner;
+mod kernels;
 mod notice;
 mod recovery;
 mod report;
@@ -124,6 +125,23 @@ impl Core {
         let chain = Chain::decode(words);
         let recipe = chain.map(|chain| self.inner.session().recipe(chain));
         self.inner.number(recipe.map(|id| id.0))
+    }
+
+    /// Defines a kernel of the page's own, which chains name by its number.
+    pub fn kernel(
+        &self,
+        number: u32,
+        name: &str,
+        code: &str,
+        sizes: &[u32],
+        twin: Option<Function>,
+    ) {
+        kernels::define(number, [name, code], sizes, twin);
+    }
+
+    /// Has errors in the code of kernels told by a function, for all sessions.
+    pub fn explain_kernels(&self, explain: Function) {
+        crate::device::explain_by(explain);
     }
 
     /// The number of the structure of a sampling of clips.

@@ -14,6 +14,9 @@ export interface Tenant {
   checkUp(): void;
   /** Answers everything that is pending with this error. */
   end(error: FramebatchError): void;
+  /** Keeps out of the core until {@link resume}. */
+  pause(): void;
+  resume(): void;
 }
 
 type Uncaught = ErrorEvent & PromiseRejectionEvent;
@@ -46,6 +49,17 @@ export class CoreInstance {
   /** A session ended. */
   remove(tenant: Tenant): void {
     this.tenants.delete(tenant);
+  }
+
+  /** Calls a function of the page's in the middle of the core's work. */
+  callOut(run: () => void): void {
+    const tenants = [...this.tenants];
+    for (const tenant of tenants) tenant.pause();
+    try {
+      run();
+    } finally {
+      for (const tenant of tenants) tenant.resume();
+    }
   }
 
   /** The instance trapped: every session on it ends, and the next one gets another. */

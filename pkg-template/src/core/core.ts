@@ -57,6 +57,30 @@ export interface Core {
    */
   chain(words: Uint32Array): number;
   /**
+   * Defines a kernel of the page's own, which chains name by this number: its name, its code as it
+   * stands in kernels (`kernels/text.ts`); then how many values it takes, the most passes of its
+   * loops or 0 where it has none, and the type of each param. `twin` computes on the CPU: of the
+   * addresses of the values' and the params' columns, the elements of each, and the address for
+   * the results. It must not enter the core, and returns what to say where it failed.
+   */
+  kernel(
+    number: number,
+    name: string,
+    code: string,
+    sizes: Uint32Array,
+    twin: Twin | undefined,
+  ): void;
+  /**
+   * Has what compilers say of such code told by a function, for all sessions of the instance:
+   * of a shader module and its source it resolves to what to say, or to nothing.
+   */
+  explain_kernels(
+    explain: (
+      module: GPUShaderModule,
+      source: string,
+    ) => Promise<string | undefined>,
+  ): void;
+  /**
    * The number under which samplings of clips are submitted: layers, lanes, floats of a
    * row of the result, words of a row of operands, and 1 if a tensor takes the result.
    * `animation/sample-operands.ts` says what lies at the cursor.
@@ -223,6 +247,13 @@ export interface Core {
   /** Settles what is pending as `disposed` and destroys what the GPU holds. */
   dispose(): void;
 }
+
+/** Computes elements of a kernel on the CPU; see {@link Core.kernel}. */
+export type Twin = (
+  columns: Uint32Array,
+  elements: number,
+  to: number,
+) => string | undefined;
 
 /** A batch's facts, and the first and last of its tickets. */
 export interface CoreFacts extends BatchFacts {

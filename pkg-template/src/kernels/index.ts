@@ -1,10 +1,13 @@
-// The entry `framebatch/kernels`: importing it gives every session runs of many items, and profiles
-// that compare the sizes of batches.
+// The entry `framebatch/kernels`: importing it gives every session kernels of one's own, runs of
+// many items, and profiles that compare the sizes of batches.
 //
 // An entry of its own, so that pages that run nothing of the kind do not load it.
 
 import type { Profile, ProfileOptions } from "../metrics/profile.js";
-import { Session } from "../session/session.js";
+import { callsOf, Session } from "../session/session.js";
+import type { Inputs, KernelDefinition, Params } from "./definition.js";
+import type { Kernel } from "./kernel.js";
+import { defineKernel } from "./kernels.js";
 import {
   type ItemFunction,
   runAll,
@@ -13,6 +16,13 @@ import {
 } from "./run-all.js";
 import { profileSizes, type SizesProfile } from "./profile-sizes.js";
 
+export type {
+  Inputs,
+  KernelDefinition,
+  NumberType,
+  Params,
+} from "./definition.js";
+export type { Kernel } from "./kernel.js";
 export type {
   ItemContext,
   ItemFunction,
@@ -24,6 +34,32 @@ export type { SizedProfile, SizesProfile } from "./profile-sizes.js";
 
 declare module "../session/session.js" {
   interface Session {
+    /**
+     * Makes an operation of a function in WGSL: an `element` of values by one's own formula.
+     * Calls of it are recorded like any operation of tensors, fuse with what is computed
+     * element by element around them, merge with the calls of everybody else, and go again
+     * after a lost device. Equal definitions are one kernel, compiled once. Throws
+     * `invalid-input` with the line and column of the code where that is wrong. With
+     * `import "framebatch/kernels"`.
+     *
+     * @example
+     * const decay = gpu.kernel({
+     *   name: "decay",
+     *   inputs: { height: "f32", speed: "f32" },
+     *   params: { dt: "f32" },
+     *   output: "f32",
+     *   code: "fn element(height: f32, speed: f32) -> f32 { return height * exp(-speed * params.dt); }",
+     *   cpu: ({ height, speed }, { dt }) => height * Math.exp(-speed * dt),
+     * });
+     * await decay({ height: [1, 2], speed: 0.5 }, { dt: 0 }).read(); // [1, 2]
+     */
+    kernel<
+      const Of extends Inputs,
+      const With extends Params = Record<never, never>,
+    >(
+      definition: KernelDefinition<Of, With>,
+    ): Kernel<Of, With>;
+
     /**
      * Runs `fn` for each item, and says what became of each: a result, an error, or that
      * the item was skipped. `fn` makes the call, or the calls, of one item, or computes
@@ -69,6 +105,13 @@ declare module "../session/session.js" {
 }
 
 Object.assign(Session.prototype, {
+  kernel(
+    this: Session,
+    definition: KernelDefinition<Inputs, Params>,
+  ): Kernel<Inputs, Params> {
+    return defineKernel(callsOf(this), definition);
+  },
+
   runAll<Item, Result>(
     this: Session,
     items: Iterable<Item>,

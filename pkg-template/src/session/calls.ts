@@ -91,7 +91,9 @@ export class Calls {
   private readonly tickets = new Tickets(this.fail);
   private sender!: Sender;
   /** The WebAssembly instance that the core lives on; undefined until it is loaded. */
-  private instance: CoreInstance | undefined;
+  instance: CoreInstance | undefined;
+  /** The core while it is at work, and must not be entered. */
+  private paused: Core | undefined;
   /** The calls made inside `explain` or `warmup`, while it runs. */
   private dryRun: DryRun | undefined;
   /** What the core had counted when the session ended. */
@@ -178,18 +180,8 @@ export class Calls {
     this.batchListeners.open(core);
     for (const companion of this.companions) companion.open(core);
     this.slab.open(sender.preallocator.pool);
-    this.backlog.replay(
-      (call) => {
-        tickets.enter(call);
-        if (call.terms !== undefined) this.noteTicket(call, call.terms);
-        const priority = call.terms?.priority ?? "normal";
-        if (priority !== "normal") sender.calledWith(priority);
-        else if (call.ticket !== ANSWERED) sender.queued += 1;
-        if (call.terms?.now) this.send();
-      },
-      () => this.flush(),
-    );
-    if (sender.queued > 0 && this.core !== undefined) config.clock.called();
+    this.replay();
+    if (this.core !== undefined) sender.replayed();
     this.streams.open(config.environment);
     this.backpressure.offer(core);
   }
@@ -273,6 +265,32 @@ export class Calls {
   /** Gives a call up because its deadline has passed. */
   expire(call: Call): void {
     this.giveUp(call, lateError(call));
+  }
+
+  /** The core is at work, and must not be entered: what is called from here on waits. */
+  pause(): void {
+    if (this.core === undefined) return;
+    this.paused = this.core;
+    this.core = undefined;
+    this.residents.pause();
+  }
+
+  /** The core may be entered again; the calls that waited enter it behind its work. */
+  resume(): void {
+    const { paused } = this;
+    if (paused === undefined) return;
+    this.paused = undefined;
+    if (this.ended !== undefined) {
+      queueMicrotask(() => this.stop(paused));
+      return;
+    }
+    this.core = paused;
+    queueMicrotask(() => {
+      if (this.core === undefined) return;
+      this.residents.open(this.core);
+      this.replay();
+      if (this.core !== undefined) this.sender.replayed();
+    });
   }
 
   /** The plan of the calls made in `make`, which are not sent. */
@@ -390,6 +408,21 @@ export class Calls {
     else this.batchListeners.entered(call);
   }
 
+  private replay(): void {
+    const { tickets, sender } = this;
+    this.backlog.replay(
+      (call) => {
+        tickets.enter(call);
+        if (call.terms !== undefined) this.noteTicket(call, call.terms);
+        const priority = call.terms?.priority ?? "normal";
+        if (priority !== "normal") sender.calledWith(priority);
+        else if (call.ticket !== ANSWERED) sender.queued += 1;
+        if (call.terms?.now) this.send();
+      },
+      () => this.flush(),
+    );
+  }
+
   // The session still opens.
   private postpone(call: Call, about: string): void {
     call.operands.copy(about);
@@ -414,6 +447,9 @@ export class Calls {
   }
 
   private giveUp(call: Call, reason: unknown): void {
+    if (this.paused !== undefined) {
+      return queueMicrotask(() => this.giveUp(call, reason));
+    }
     const { ticket } = call;
     if (ticket === ANSWERED) return;
     const entered = this.tickets.pending.take(ticket) !== undefined;

@@ -88,6 +88,11 @@ export class Sender {
     if (!isNow) this.clock.called();
   }
 
+  /** Calls that had waited for the core were queued. */
+  replayed(): void {
+    if (this.queued > 0) this.clock.called();
+  }
+
   /** A call of another priority than normal was queued. */
   calledWith(priority: Priority): void {
     if (priority === "low" && this.flushesLow) this.clock.called();

@@ -33,7 +33,7 @@ export class ChainEncoder {
   /** The first of these inputs, as many as are read; the others are targets alone. */
   operands = 0;
   /** The numbers in order, as many as {@link numbers} says. */
-  readonly values: number[] = [];
+  readonly constants: Node[] = [];
   numbers = 0;
 
   /**
@@ -122,7 +122,7 @@ export class ChainEncoder {
       words[at++] = attributes[i];
     }
     this.length = at;
-    if (code === CODE.constant) this.values[this.numbers++] = node.value;
+    if (code === CODE.constant) this.constants[this.numbers++] = node;
   }
 
   private writeInput(node: Node): void {

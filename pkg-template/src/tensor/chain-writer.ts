@@ -10,6 +10,7 @@ import type { Core } from "../core/core.js";
 import { type Arena } from "../memory/arena.js";
 import { aligned } from "../memory/arrays.js";
 import { ChainEncoder, type Targets } from "./chain-encoder.js";
+import { FLOATS } from "./codes.js";
 import type { ChainOperands } from "./chain-operands.js";
 import { ChainStructures } from "./chain-structures.js";
 import type { Node } from "./node.js";
@@ -118,7 +119,11 @@ export class ChainWriter {
     const names = aligned(targets === undefined ? resident : resident + 1);
     let at = arena.reserve(data + numbers + names);
     let name = at + data + numbers;
-    arena.putNumbers(encoder.values, encoder.numbers, at + data);
+    for (let i = 0; i < encoder.numbers; i += 1) {
+      const { dtype, value } = encoder.constants[i];
+      if (dtype === FLOATS) arena.putNumber(value, at + data + i);
+      else arena.words[at + data + i] = value;
+    }
     for (let i = 0; i < encoder.inputs; i += 1) {
       const storage = encoder.storage(i);
       if (storage.isResident) arena.words[name++] = storage.number;

@@ -21,6 +21,7 @@ export const CODE = {
   matmul: 13,
   attention: 14,
   where: 15,
+  call: 16,
 } as const;
 
 /** Functions of one value. */

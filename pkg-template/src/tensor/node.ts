@@ -37,14 +37,14 @@ export function input(shape: Shape, storage: TensorStorage): Node {
   return new Node(CODE.input, NOTHING, NOTHING, shape, dtype, storage, 0);
 }
 
-/** A number, which travels with the call. */
-export function constant(value: number): Node {
+/** A number, which travels with the call: as a float, or as the whole number that it is. */
+export function constant(value: number, dtype: DType = FLOATS): Node {
   return new Node(
     CODE.constant,
     NOTHING,
     NOTHING,
     SCALAR,
-    FLOATS,
+    dtype,
     undefined,
     value,
   );

@@ -62,6 +62,7 @@ export interface TensorNews {
 /** The resident tensors of one session. */
 export class ResidentTensors {
   private core: Core | undefined;
+  private isPaused = false;
   /** Tensors on the device, by the core's number. A storage knows no node, so the map keeps no tensor alive. */
   private readonly held = new Map<number, TensorStorage>();
   /** Tensors that were made while the session opens, to be uploaded as soon as it is open. */
@@ -85,6 +86,7 @@ export class ResidentTensors {
   /** The session is open. */
   open(core: Core): void {
     this.core = core;
+    this.isPaused = false;
     for (const storage of this.early) {
       try {
         this.hold(storage);
@@ -93,6 +95,12 @@ export class ResidentTensors {
       }
     }
     this.early.clear();
+  }
+
+  /** The core must not be entered until {@link open}. */
+  pause(): void {
+    this.core = undefined;
+    this.isPaused = true;
   }
 
   /** The session has ended; the core has released everything. */
@@ -119,6 +127,7 @@ export class ResidentTensors {
 
   /** No further call will read the tensor: frees it once pending calls are answered. */
   drop(storage: TensorStorage): void {
+    if (this.isPaused) return queueMicrotask(() => this.drop(storage));
     if (storage.dropped) return;
     storage.dropped = true;
     storage.recomputation = undefined;

@@ -88,13 +88,15 @@ impl Device for Cpu {
         if let Some(results) = slots.get_mut(Slot::RESULTS.0 as usize) {
             *results = self.results.take(plan.words(Slot::RESULTS) as usize);
         }
-        let mut has_stored = false;
+        let mut progress = Progress::Scratch;
         for step in &plan.steps {
             // The memory of a page may not grow: this launch fails then, and nothing else.
             if let Err(error) = reserve_for(step, plan, arena, &mut slots) {
-                return fail(error, has_stored);
+                return progress.fail(error);
             }
-            has_stored |= matches!(step, Step::Dispatch(work) if work.output.tensor().is_some());
+            if matches!(step, Step::Dispatch(work) if work.output.tensor().is_some()) {
+                progress = Progress::Stored;
+            }
             match step {
                 Step::Dispatch(work) => match &work.kernel {
                     Kernel::Fused(stage) | Kernel::Product(stage, ..) => {
@@ -107,7 +109,7 @@ impl Device for Cpu {
                         let computed = fused::dispatch(work, stage, &memory, &slots, &mut output);
                         self.put_back(work.output, output, &mut slots);
                         if let Err(error) = computed {
-                            return fail(error, has_stored);
+                            return progress.fail(error);
                         }
                     }
                     Kernel::Named(kernel @ (Named::TopKScan(_) | Named::TopKMerge)) => {
@@ -219,12 +221,22 @@ impl Device for Cpu {
     }
 }
 
-/// What a launch gives that failed: nothing was submitted unless something was stored.
-fn fail(error: Error, has_stored: bool) -> Result<Flight, Error> {
-    if has_stored {
-        Ok(failed(error))
-    } else {
-        Err(error)
+/// How far a launch has come.
+#[derive(Clone, Copy)]
+enum Progress {
+    /// Nothing was stored yet.
+    Scratch,
+    /// Something was stored, and so the launch counts as submitted.
+    Stored,
+}
+
+impl Progress {
+    /// What a launch gives that fails here.
+    fn fail(self, error: Error) -> Result<Flight, Error> {
+        match self {
+            Progress::Scratch => Err(error),
+            Progress::Stored => Ok(failed(error)),
+        }
     }
 }
 

@@ -21,11 +21,25 @@ pub(super) fn compile(device: &wgpu::Device, errors: &DeviceErrors, source: Sour
         let caught = scopes.close(Error::Shader).await;
         let outcome = match errors.check().and(caught) {
             Ok(()) => Ok(Some(Pipeline::new(pipeline))),
-            Err(error) => Err(source.explained(&module, error).await),
+            Err(error) => Err(explained(&source, &module, error).await),
         };
         Compiled {
             kernel: source.kernel,
             outcome,
         }
     })
+}
+
+/// An error of a compiler, which names the caller's own line where a caller wrote it.
+async fn explained(source: &Source, module: &wgpu::ShaderModule, error: Error) -> Error {
+    if !matches!(error, Error::Shader(_)) || source.kernel.caller_fns().is_empty() {
+        return error;
+    }
+    let messages = module.get_compilation_info().await.messages;
+    let complaint = messages.iter().find_map(|said| {
+        let at = said.location.as_ref()?;
+        let at = [at.line_number, at.line_position];
+        source.kernel.complaint(at, &said.message)
+    });
+    complaint.map_or(error, Error::Shader)
 }

@@ -5,9 +5,10 @@
 //! `createComputePipeline` while wgpu calls that: first one that records the descriptor, and
 //! later one that returns the finished pipeline.
 
+use std::cell::RefCell;
 use std::pin::Pin;
 
-use js_sys::{Array, Promise};
+use js_sys::{Array, Function, Promise};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
@@ -17,6 +18,7 @@ use super::pipelines::{Pipeline, Source};
 use super::stand_in::{StandIn, raw};
 use crate::device::Compiled;
 use crate::error::Error;
+use crate::kernel::Kernel;
 
 /// A kernel that is being compiled. Await it, and give the outcome to
 /// [`Device::adopt`](crate::device::Device::adopt).
@@ -28,6 +30,13 @@ extern "C" {
     type Compiler;
     #[wasm_bindgen(method, js_name = createComputePipelineAsync)]
     fn create_compute_pipeline_async(this: &Compiler, asked: &JsValue) -> Promise;
+
+    /// What a pipeline is made of, as far as it is used here: `GPUComputePipelineDescriptor`.
+    type Descriptor;
+    #[wasm_bindgen(method, getter)]
+    fn compute(this: &Descriptor) -> Descriptor;
+    #[wasm_bindgen(method, getter)]
+    fn module(this: &Descriptor) -> JsValue;
 }
 
 /// The method that wgpu calls.
@@ -51,7 +60,7 @@ pub(super) fn compile(device: &wgpu::Device, errors: &DeviceErrors, source: Sour
         let made = made.await;
         let caught = caught.await;
         let outcome = match (errors.check().and(caught), made) {
-            (Err(error), _) => Err(source.explained(&module, error).await),
+            (Err(error), _) => Err(explained(&source.kernel, &asked, error).await),
             (Ok(()), Ok(made)) => {
                 let made = Array::of1(&made);
                 let replay = StandIn {
@@ -72,4 +81,32 @@ pub(super) fn compile(device: &wgpu::Device, errors: &DeviceErrors, source: Sour
             outcome,
         }
     })
+}
+
+thread_local! {
+    /// What tells in callers' own lines what compilers say of callers' code.
+    static EXPLAINER: RefCell<Option<Function>> = const { RefCell::new(None) };
+}
+
+/// Has errors in callers' code told by a function: of a `GPUShaderModule` and its source it returns
+/// a promise of what to say, or of nothing.
+pub fn explain_by(function: Function) {
+    EXPLAINER.set(Some(function));
+}
+
+/// An error of a compiler, which names the caller's own line where a caller wrote it. `asked` holds
+/// what the pipeline should have been made of.
+async fn explained(kernel: &Kernel, asked: &Array, error: Error) -> Error {
+    let explainer = EXPLAINER.with_borrow(Clone::clone);
+    let (Error::Shader(_), Some(explainer)) = (&error, explainer) else {
+        return error;
+    };
+    let descriptor: Descriptor = asked.get(0).unchecked_into();
+    let (module, source) = (descriptor.compute().module(), kernel.source().into());
+    let Ok(told) = explainer.call2(&JsValue::NULL, &module, &source) else {
+        return error;
+    };
+    let told = JsFuture::from(Promise::resolve(&told)).await;
+    let told = told.ok().and_then(|told| told.as_string());
+    told.map_or(error, Error::Shader)
 }

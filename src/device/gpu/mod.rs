@@ -111,6 +111,8 @@ mod export;
 #[cfg(not(target_arch = "wasm32"))]
 pub use adapters::{Adapter, AdapterKind, adapters};
 pub use compile::Compile;
+#[cfg(target_arch = "wasm32")]
+pub use compile::explain_by;
 #[cfg(not(any(test, target_arch = "wasm32")))]
 pub(crate) use gpu_driver_lock::free_device;
 #[cfg(target_arch = "wasm32")]

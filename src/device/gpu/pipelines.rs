@@ -46,21 +46,6 @@ impl Source {
         })
     }
 
-    /// An error of a compiler, which names the caller's own line where a caller wrote it.
-    pub(super) async fn explained(&self, module: &wgpu::ShaderModule, error: Error) -> Error {
-        if !matches!(error, Error::Shader(_)) || !self.kernel.has_caller_fns() {
-            return error;
-        }
-        let messages = module.get_compilation_info().await.messages;
-        let complaint = messages.iter().find_map(|said| {
-            let at = said.location.as_ref()?;
-            let at = [at.line_number, at.line_position];
-            let is_error = said.message_type == wgpu::CompilationMessageType::Error;
-            (is_error.then(|| self.kernel.complaint(at, &said.message)))?
-        });
-        complaint.map_or(error, Error::Shader)
-    }
-
     #[inline(never)]
     pub(super) fn pipeline(
         &self,

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::source::{Problem, read};
+use super::source::{Problem, declared, printed, read};
 use crate::error::Error;
 use crate::graph::{CallerFn, FnContent, ParamType, Twin};
 
@@ -172,16 +172,19 @@ impl KernelDefinition {
         let cpu = self
             .cpu
             .map(|function| twin(&self.name, &self.params, function));
+        let declared = declared(&source, &self.params);
         let content = FnContent {
             name: self.name,
-            code: source.code,
+            code: source.code + &declared,
             inputs: source.inputs.len(),
             max_passes: source.has_loops.then_some(self.max_passes),
-            params: self.params,
+            params: self.params.iter().map(|(_, kind)| *kind).collect(),
         };
+        let text = printed(&content.code);
         Ok(Kernel {
             inputs: source.inputs,
-            function: CallerFn::define(content, cpu),
+            params: self.params,
+            function: CallerFn::define(content, text, cpu),
         })
     }
 
@@ -214,12 +217,10 @@ impl KernelDefinition {
 
     /// The error of a problem, with the line in question.
     fn refuse(&self, Problem { at, message }: &Problem) -> Error {
-        let before = &self.code[..*at];
-        let line = before.matches('\n').count();
-        let column = before
-            .rsplit('\n')
-            .next()
-            .map_or(0, |start| start.encode_utf16().count());
+        let before: Vec<u16> = self.code.encode_utf16().take(*at).collect();
+        let is_break = |unit: &u16| *unit == u16::from(b'\n');
+        let line = before.iter().filter(|unit| is_break(unit)).count();
+        let column = before.rsplit(is_break).next().map_or(0, <[u16]>::len);
         let text = self.code.lines().nth(line).unwrap_or_default();
         Error::InvalidInput(format!(
             "{}:{}:{}: {message}\n  {}",
@@ -263,6 +264,7 @@ fn twin(name: &str, params: &[(String, ParamType)], function: CpuFunction) -> Tw
 #[derive(Clone, Debug)]
 pub struct Kernel {
     inputs: Vec<String>,
+    params: Vec<(String, ParamType)>,
     function: Arc<CallerFn>,
 }
 
@@ -283,7 +285,7 @@ impl Kernel {
 
     /// The bits of the numbers of a call.
     pub(in crate::native) fn params(&self, numbers: &[Number]) -> Result<Vec<f32>, Error> {
-        let wanted = &self.function.content.params;
+        let wanted = &self.params;
         let fits = wanted.len() == numbers.len()
             && (wanted.iter().zip(numbers)).all(|((_, kind), number)| *kind == number.kind());
         if !fits {

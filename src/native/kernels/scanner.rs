@@ -25,7 +25,40 @@ impl Token<'_> {
     }
 }
 
-/// The tokens of a text.
+/// What ends a comment of one line.
+const LINE_BREAKS: [char; 7] = [
+    '\n', '\u{b}', '\u{c}', '\r', '\u{85}', '\u{2028}', '\u{2029}',
+];
+
+/// A text whose comments are spaces, so that nobody finds another end of them.
+pub(super) fn without_comments(code: &str) -> String {
+    let mut made = String::with_capacity(code.len());
+    let mut at = 0;
+    while at < code.len() {
+        let rest = &code[at..];
+        let length = if rest.starts_with("//") {
+            rest.find(LINE_BREAKS).unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            comment(rest)
+        } else {
+            let length = rest.find('/').unwrap_or(rest.len());
+            let taken = length.max(rest.chars().next().map_or(0, char::len_utf8));
+            made += &rest[..taken];
+            at += taken;
+            continue;
+        };
+        at += length;
+        for letter in rest[..length].chars() {
+            match letter {
+                '\n' => made.push('\n'),
+                other => made.extend(std::iter::repeat_n(' ', other.len_utf16())),
+            }
+        }
+    }
+    made
+}
+
+/// The tokens of a text without comments.
 pub(super) fn tokens(code: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -33,12 +66,6 @@ pub(super) fn tokens(code: &str) -> Vec<Token<'_>> {
         let rest = &code[at..];
         let length = if next.is_whitespace() {
             at += next.len_utf8();
-            continue;
-        } else if rest.starts_with("//") {
-            at += rest.find('\n').unwrap_or(rest.len());
-            continue;
-        } else if rest.starts_with("/*") {
-            at += comment(rest);
             continue;
         } else if next == '_' || next.is_alphabetic() {
             length_while(rest, |c| c == '_' || c.is_alphanumeric())

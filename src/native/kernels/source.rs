@@ -4,9 +4,9 @@
 //! it becomes part of. Each pass of a loop is counted, so that every loop ends. TypeScript has
 //! the same rules; `tests/data/kernels.json` holds both to one table.
 
-use super::scanner::{Kind, Token, tokens};
+use super::scanner::{Kind, Token, tokens, without_comments};
 use super::words::{REFUSED, WGSL};
-use crate::graph::{ADDED, MARK};
+use crate::graph::{ADDED, BESIDE, CallerFn, MARK, ParamType};
 
 /// Code that may become part of a kernel.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,17 +22,21 @@ pub(super) struct Source {
 /// Why code cannot become part of a kernel.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// The byte of the code where the problem is.
+    /// Where in the code the problem is, counted in UTF-16 as editors and JavaScript count.
     pub(super) at: usize,
     pub(super) message: String,
 }
 
 /// Counts a pass of a loop. What is left of the passes is a variable of the kernel.
-const COUNT: &str = "if (#passes == 0u) { #stopped = true; return ";
-const COUNTED: &str = "; } #passes -= 1u;";
+const COUNT: &str = "if ($passes == 0u) { $stopped = true; return ";
+const COUNTED: &str = "; } $passes -= 1u;";
+
+/// Signs that WGSL has, but for the one of attributes.
+const SIGNS: &str = "!%&()*+,-./:;<=>[]^{|}~";
 
 /// Checks code; `params` are the names of the numbers that come with a call.
 pub(super) fn read(code: &str, params: &[&str]) -> Result<Source, Problem> {
+    let code = &without_comments(code);
     let tokens = tokens(code);
     let mut reader = Reader {
         code,
@@ -50,7 +54,10 @@ pub(super) fn read(code: &str, params: &[&str]) -> Result<Source, Problem> {
         inputs: None,
     };
     while reader.next < tokens.len() {
-        reader.step()?;
+        reader.step().map_err(|problem| Problem {
+            at: code[..problem.at].encode_utf16().count(),
+            ..problem
+        })?;
     }
     reader.copy_to(code.len());
     let Some(inputs) = reader.inputs else {
@@ -104,7 +111,7 @@ impl<'a> Reader<'a> {
                     "attributes are not allowed: the code is a body, which gets entry points and bindings of ours",
                 ));
             }
-            (Kind::Sign, sign) if !sign.is_ascii() || "#$`\"'\\?".contains(sign) => {
+            (Kind::Sign, sign) if !SIGNS.contains(sign) => {
                 return Err(problem(token, "no character of WGSL"));
             }
             _ => {}
@@ -280,6 +287,31 @@ impl<'a> Reader<'a> {
 
     fn is_word(&self, ahead: usize, word: &str) -> bool {
         (self.tokens.get(self.next + ahead)).is_some_and(|token| token.text == word)
+    }
+}
+
+/// What stands behind code: the type and the variable of params, and the variables of loops.
+pub(super) fn declared(source: &Source, params: &[(String, ParamType)]) -> String {
+    let mut text = String::from("\n");
+    if !params.is_empty() {
+        let fields = params
+            .iter()
+            .map(|(name, kind)| format!("{name}: {}, ", kind.name()));
+        let fields: String = fields.collect();
+        text += &format!("struct $Params {{ {fields}}}\nvar<private> #params: $Params;\n");
+    }
+    if source.has_loops {
+        text += "var<private> $passes: u32;\nvar<private> $stopped: bool;\n";
+    }
+    text
+}
+
+/// Code as it stands in kernels, where the function has a number.
+pub(super) fn printed(code: &str) -> impl FnOnce(u32) -> String + use<> {
+    let code = code.replace(ADDED, "");
+    move |number| {
+        let code = code.replace(MARK, &CallerFn::own(number));
+        code.replace(BESIDE, &CallerFn::beside(number))
     }
 }
 

@@ -1,0 +1,216 @@
+// Kernels of one's own: what may stand in their code, what is wrong with a definition or a call,
+// and what the core is told.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { manual, module } from "./face.mjs";
+
+await module("kernels/index");
+const { readSource, Problem } = await module("kernels/source");
+const { REFUSED, WGSL } = await module("kernels/words");
+const { explain, textOf } = await module("kernels/text");
+const { checkDefinition } = await module("kernels/definition");
+
+const data = (name) =>
+  JSON.parse(
+    readFileSync(new URL(`../../tests/data/${name}`, import.meta.url), "utf8"),
+  );
+
+for (const { name, code, params, read } of data("kernels.json")) {
+  test(`code: ${name}`, () => {
+    let found;
+    try {
+      const { code: made, inputs, hasLoops } = readSource(code, params);
+      // What was added stands between « and » in the table.
+      const shown = made.replaceAll("\u0002", "«").replaceAll("\u0003", "»");
+      found = { made: shown, inputs, hasLoops };
+    } catch (error) {
+      assert.ok(error instanceof Problem, String(error));
+      found = { at: error.at, message: error.message };
+    }
+    assert.deepEqual(found, read);
+  });
+}
+
+test("the lists of words are those of Rust", () => {
+  const { wgsl, refused } = data("kernel-words.json");
+  assert.deepEqual([...WGSL], wgsl);
+  assert.deepEqual([...REFUSED], refused);
+});
+
+const definition = {
+  name: "decay",
+  inputs: { height: "f32", speed: "f32" },
+  params: { dt: "f32", n: "i32" },
+  output: "f32",
+  code: "fn element(speed: f32, height: f32) -> f32 { return height * exp(-speed * params.dt); }",
+};
+
+test("what is wrong with a definition is said", async () => {
+  const { gpu } = await manual();
+  for (const [change, message] of [
+    [{ name: "a b" }, /^kernel: name must be letters, .*, got 'a b'/],
+    [{ name: 7 }, /^kernel: name must be .*, got '7'/],
+    [{ inputs: undefined }, /^decay: inputs must be an object, got undefined/],
+    [
+      { inputs: { height: "f32" } },
+      /inputs are \(height\), but `element` takes \(speed, height\)/,
+    ],
+    [
+      { inputs: { height: "f32", speed: "i32" } },
+      /input speed must be 'f32', got 'i32'/,
+    ],
+    [
+      { params: { dt: "f16" } },
+      /param dt must be 'f32', 'i32' or 'u32', got 'f16'/,
+    ],
+    [{ params: { "d t": "f32" } }, /names of params .* got 'd t'/],
+    [
+      { params: {} },
+      /^decay:1:82: there is no param `dt`: the definition has none\n {2}fn element/,
+    ],
+    [
+      {
+        params: Object.fromEntries(
+          Array.from({ length: 17 }, (_, i) => [`p${i}`, "f32"]),
+        ),
+      },
+      /at most 16 params, got 17/,
+    ],
+    [{ output: "vec2f" }, /output must be 'f32', got 'vec2f'/],
+    [{ code: undefined }, /code must be a string of WGSL, got undefined/],
+    [{ code: "\n@compute" }, /^decay:2:1: attributes are not allowed/],
+    [
+      { maxPasses: 0 },
+      /maxPasses must be a whole number from 1 to 2\^32 - 1, got 0/,
+    ],
+    [{ cpu: 1 }, /cpu must be a function, got number/],
+    [{ cup: 1 }, /cup/],
+  ]) {
+    assert.throws(
+      () => gpu.kernel({ ...definition, ...change }),
+      (error) => error.code === "invalid-input" && message.test(error.message),
+      String(message),
+    );
+  }
+});
+
+test("what is wrong with a call is said", async () => {
+  const { gpu } = await manual();
+  const decay = gpu.kernel(definition);
+  const x = gpu.tensor([1, 2]);
+  const params = { dt: 1, n: 2 };
+  for (const [values, numbers, message] of [
+    [undefined, params, /^decay: values must be an object, got undefined/],
+    [
+      { height: x },
+      params,
+      /values must be { speed, height }, but speed is missing/,
+    ],
+    [{ height: x, speed: x, more: x }, params, /but more is none of them/],
+    [
+      { height: x, speed: x },
+      { dt: 1 },
+      /params must be { dt, n }, but n is missing/,
+    ],
+    [{ height: x, speed: x }, { ...params, x: 1 }, /but x is none of them/],
+    [
+      { height: x, speed: x },
+      { dt: "1", n: 2 },
+      /^decay: dt must be a number, got string/,
+    ],
+    [
+      { height: x, speed: x },
+      { dt: 1, n: 1.5 },
+      /n must be a whole number that fits i32, got 1.5/,
+    ],
+    [
+      { height: x, speed: x },
+      { dt: 1, n: 2 ** 31 },
+      /fits i32, got 2147483648/,
+    ],
+    [
+      { height: x, speed: "x" },
+      params,
+      /^decay.speed: an operand must be a tensor, got string/,
+    ],
+    [
+      { height: x, speed: [1, 2, 3] },
+      params,
+      /^decay: shapes \[3\] and \[2\] do not broadcast/,
+    ],
+    [
+      { height: x, speed: x.argmax() },
+      params,
+      /^decay.speed: the value must hold floats/,
+    ],
+  ]) {
+    assert.throws(
+      () => decay(values, numbers),
+      (error) => error.code === "invalid-input" && message.test(error.message),
+      String(message),
+    );
+  }
+  const made = decay({ height: x, speed: gpu.tensor([[1], [2]]) }, params);
+  assert.deepEqual(made.shape, [2, 2]);
+  assert.equal(decay.name, "decay");
+});
+
+test("equal definitions are one kernel, of which the core is told once", async () => {
+  const { gpu, core } = await manual();
+  const told = [];
+  core.kernel = (...told_) => told.push(told_);
+  const own = { ...definition, name: "once" };
+  gpu.kernel(own);
+  gpu.kernel({ ...own, code: own.code });
+  gpu.kernel({ ...own, name: "other" });
+  // A function for the CPU is something that the core has not heard of.
+  gpu.kernel({ ...own, cpu: () => 0 });
+  const [first, other, withTwin] = told;
+  assert.equal(told.length, 3);
+  assert.deepEqual(
+    [first[1], other[1], withTwin[1]],
+    ["once", "other", "once"],
+  );
+  assert.equal(first[0], withTwin[0]);
+  assert.notEqual(first[0], other[0]);
+  assert.deepEqual([...first[3]], [2, 0, 0, 1]);
+  assert.equal(first[4], undefined);
+  assert.equal(typeof withTwin[4], "function");
+});
+
+test("text has the names of its number, and messages the caller's line", async () => {
+  const kernel = checkDefinition({
+    name: "lined",
+    inputs: { x: "f32" },
+    params: { dt: "u32" },
+    output: "f32",
+    code: "fn element(x: f32) -> f32 {\n  for (;;) { break; } let y = nothing;\n  return x;\n}",
+  });
+  const [k, c] = [`k${kernel.number}_`, `c${kernel.number}_`];
+  const text = textOf(kernel);
+  assert.match(text, new RegExp(`fn ${k}element\\(${k}x: f32\\)`));
+  assert.match(text, new RegExp(`struct ${c}Params { dt: u32, }`));
+  assert.match(text, new RegExp(`var<private> ${k}params: ${c}Params;`));
+  assert.match(text, new RegExp(`if \\(${c}passes == 0u\\)`));
+  const source = `// ours\nconst a = 1;\n${text}// ours`;
+  const at = source.split("\n")[3].indexOf(`${k}nothing`);
+  const found = await explain([kernel], fakeModule(4, at + 1), source);
+  assert.equal(
+    found,
+    "lined:2:31: no nothing\n  for (;;) { break; } let y = nothing;",
+  );
+  assert.equal(await explain([kernel], fakeModule(1, 1), source), undefined);
+
+  function fakeModule(lineNum, linePos) {
+    const warning = { type: "warning", lineNum: 3, linePos: 1, message: "w" };
+    const error = {
+      type: "error",
+      lineNum,
+      linePos,
+      message: `no ${k}nothing`,
+    };
+    return { getCompilationInfo: async () => ({ messages: [warning, error] }) };
+  }
+});

@@ -1,0 +1,286 @@
+// Kernels of one's own, in real browsers: what they compute on both engines, with whom they
+// merge, what hostile code does, and what is there after a loss.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openSite } from "./site.mjs";
+
+const site = openSite();
+
+/** In the page: what all tests use. */
+const tools = () => {
+  window.decay = (gpu) =>
+    gpu.kernel({
+      name: "decay",
+      inputs: { height: "f32", speed: "f32" },
+      params: { dt: "f32" },
+      output: "f32",
+      code: "fn element(height: f32, speed: f32) -> f32 { return height * exp(-speed * params.dt); }",
+      cpu: ({ height, speed }, { dt }) => height * Math.exp(-speed * dt),
+    });
+  window.floats = (count, seed) =>
+    Float32Array.from({ length: count }, (_, i) => Math.sin(i * 7 + seed) * 3);
+  /** What a promise came to: its value, or its code and message. */
+  window.outcome = (promise) =>
+    promise.then(
+      (value) => ({ value: [...value] }),
+      ({ code, message }) => ({ code, message }),
+    );
+};
+
+const onPage = (use, more) => site.page(use, { prepare: tools, ...more });
+
+/** Firefox writes what it refuses to the console. */
+const MAY_COMPLAIN = { may: /shader module|parsing error|Shader / };
+
+for (const engine of ["gpu", "cpu"]) {
+  test(`kernels compute what they say, alone, fused and merged, on the ${engine}`, () =>
+    onPage(async (page) => {
+      const found = await page.evaluate(async (engine) => {
+        const gpu = await framebatch.open({ engine });
+        const kernel = decay(gpu);
+        const problems = [];
+        const near = (of, got, want) => {
+          const isNear = want.every(
+            (x, i) =>
+              Math.abs(got[i] - x) <= 2e-6 * Math.max(Math.abs(x), 1e-3),
+          );
+          if (got.length !== want.length || !isNear) problems.push(of);
+        };
+        const rows = gpu.tensor(floats(21, 1), [3, 7]);
+        const speeds = floats(7, 2);
+        const decayed = (h, s, dt) => h * Math.exp(-s * dt);
+        near(
+          "broadcast",
+          await kernel({ height: rows, speed: speeds }, { dt: 0.25 }).read(),
+          Array.from(floats(21, 1), (h, i) => decayed(h, speeds[i % 7], 0.25)),
+        );
+        near(
+          "beside other operations",
+          await kernel({ height: rows.relu(), speed: 2 }, { dt: 0.5 })
+            .scale(3)
+            .sum(1)
+            .read(),
+          [0, 1, 2].map((row) =>
+            floats(21, 1)
+              .slice(row * 7, row * 7 + 7)
+              .reduce((sum, h) => sum + 3 * decayed(Math.max(h, 0), 2, 0.5), 0),
+          ),
+        );
+        const inputs = Array.from({ length: 300 }, (_, i) =>
+          floats(1 + (i % 90), i),
+        );
+        const call = (x, i) =>
+          kernel({ height: x, speed: x }, { dt: i / 300 }).read();
+        const alone = [];
+        for (const [i, x] of inputs.entries()) alone.push(await call(x, i));
+        const { submits } = gpu.stats();
+        const together = await Promise.all(inputs.map(call));
+        const taken = gpu.stats().submits - submits;
+        const bits = (x) => new Uint32Array(x.buffer).join();
+        together.forEach((x, i) => {
+          if (bits(x) !== bits(alone[i])) problems.push(`merged ${i}`);
+          near(
+            `alone ${i}`,
+            x,
+            Array.from(inputs[i], (v) => decayed(v, v, i / 300)),
+          );
+        });
+        gpu.dispose();
+        return { problems, taken };
+      }, engine);
+      assert.deepEqual(found.problems, []);
+      assert.equal(found.taken, engine === "gpu" ? 1 : 0);
+    }));
+}
+
+test("params of all types go as they are, and other numbers compile nothing", () =>
+  onPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const results = {};
+      for (const engine of ["gpu", "cpu"]) {
+        const gpu = await framebatch.open({ engine });
+        const kernel = gpu.kernel({
+          name: "mixed",
+          inputs: { x: "f32" },
+          params: { scale: "f32", shift: "i32", bits: "u32" },
+          output: "f32",
+          code: "fn element(x: f32) -> f32 { return select(x * params.scale, f32(params.shift), params.bits == 0xffff0000u); }",
+          cpu: ({ x }, { scale, shift, bits }) =>
+            bits === 0xffff0000 ? shift : x * scale,
+        });
+        const call = (bits, shift) =>
+          kernel({ x: [2] }, { scale: 3, shift, bits }).read();
+        const first = await call(1, 5);
+        const before = gpu.stats().pipelines.compiled;
+        const [second] = await call(0xffff0000, -(2 ** 31));
+        results[engine] = [
+          first[0],
+          second,
+          gpu.stats().pipelines.compiled - before,
+        ];
+      }
+      return results;
+    });
+    const expected = [6, -(2 ** 31), 0];
+    assert.deepEqual(found, { gpu: expected, cpu: expected });
+  }));
+
+test("hostile code sees nothing of others, ends, and fails alone", () =>
+  onPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu" });
+      const kernel = (name, code, more) =>
+        gpu.kernel({
+          name,
+          inputs: { x: "f32" },
+          output: "f32",
+          code,
+          ...more,
+        });
+      const body = (code) => `fn element(x: f32) -> f32 {\n  ${code}\n}`;
+      const bad = {
+        ours: body("return x + f32(segments[0]);"),
+        output: body("output[0] = 1u; return x;"),
+        other: body("return k0_element(x);"),
+        counter: body("c0_passes = 9u; return x;"),
+        syntax: body("return x +;"),
+        type: body("return u32(x);"),
+        braces: `${body("return x;")} }`,
+        open: "fn element(x: f32) -> f32 { return x;",
+        recursion: body("return element(x);"),
+      };
+      const calls = Object.entries(bad).map(([name, code]) =>
+        outcome(kernel(name, code)({ x: [1, 2, 3] }).read()),
+      );
+      const endless = kernel(
+        "endless",
+        body("var y = x; while (y > 0.0) { y += 1.0; } return y;"),
+        {
+          maxPasses: 1000,
+        },
+      );
+      const far = kernel(
+        "far",
+        body(
+          "var all = array<f32, 4>(1.0, 2.0, 3.0, 4.0); return all[i32(x)] * 0.0 + x;",
+        ),
+      );
+      const others = [
+        outcome(endless({ x: [-1, 1, -3] }).read()),
+        outcome(far({ x: [-1e9, 2, 1e9] }).read()),
+        outcome(gpu.lerp(new Float32Array([0]), new Float32Array([8]), 0.25)),
+      ];
+      const [stopped, outside, lerp] = await Promise.all(others);
+      stopped.value = stopped.value.map(String);
+      return {
+        refused: Object.fromEntries(
+          (await Promise.all(calls)).map((of, i) => [Object.keys(bad)[i], of]),
+        ),
+        stopped,
+        outside,
+        lerp,
+      };
+    });
+    for (const [name, { code, message }] of Object.entries(found.refused)) {
+      assert.equal(code, "shader", `${name}: ${message}`);
+    }
+    const { ours } = found.refused;
+    assert.match(ours.message, /ours:2:18: .*segments/s);
+    assert.match(ours.message, /return x \+ f32\(segments\[0\]\);/);
+    assert.deepEqual(found.stopped.value, ["-1", "NaN", "-3"]);
+    assert.deepEqual(found.lerp.value, [2]);
+    assert.equal(found.outside.value.length, 3);
+  }, MAY_COMPLAIN));
+
+test("on the CPU a kernel without a function is unsupported, and a throw fails its call", () =>
+  onPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "cpu" });
+      const made = [];
+      const kernel = (name, cpu) =>
+        gpu.kernel({
+          name,
+          inputs: { x: "f32" },
+          output: "f32",
+          code: "fn element(x: f32) -> f32 { return x + 1.0; }",
+          cpu,
+        });
+      const none = kernel("none");
+      const throws = kernel("throws", ({ x }) => {
+        if (x === 3) throw new Error("as the test wants it");
+        // What a function calls waits until it is done.
+        if (x === 5)
+          made.push(
+            outcome(gpu.lerp(new Float32Array([0]), new Float32Array([x]), 1)),
+          );
+        if (x === 6)
+          made.push(outcome(gpu.tensor(new Float32Array(20_000)).sum().read()));
+        return x + 1;
+      });
+      const calls = [
+        none({ x: [1] }),
+        throws({ x: [1] }),
+        throws({ x: [3] }),
+        throws({ x: [5, 6] }),
+      ];
+      const outcomes = await Promise.all(
+        calls.map((call) => outcome(call.read())),
+      );
+      return { outcomes, made: await Promise.all(made) };
+    });
+    const [none, first, thrown, last] = found.outcomes;
+    assert.equal(none.code, "unsupported");
+    assert.match(none.message, /none: calls run on the CPU/);
+    assert.deepEqual(first.value, [2]);
+    assert.equal(thrown.code, "invalid-input");
+    assert.match(thrown.message, /throws: its function cpu threw: as the test/);
+    assert.deepEqual(last.value, [6, 7]);
+    assert.deepEqual(found.made, [{ value: [5] }, { value: [0] }]);
+  }));
+
+test("results of kernels stay on the device, and kernels survive its loss", () =>
+  onPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu" });
+      const kernel = decay(gpu);
+      const state = gpu.tensor([8, 4, 2]);
+      const step = () => kernel({ height: state, speed: Math.LN2 }, { dt: 1 });
+      void step().computeInto(state);
+      const once = await state.read();
+      const result = await step().scale(2).compute();
+      const before = await result.read();
+      const restored = new Promise((resolve) => gpu.on("restored", resolve));
+      gpu.device.destroy();
+      await restored;
+      const x = gpu.tensor([1, 2]);
+      const after = await kernel({ height: x, speed: 0 }, { dt: 1 }).read();
+      return [once, before, after].map((values) =>
+        [...values].map((v) => Math.round(v * 1e4) / 1e4),
+      );
+    });
+    assert.deepEqual(found, [
+      [4, 2, 1],
+      [4, 2, 1],
+      [1, 2],
+    ]);
+  }));
+
+test("a kernel may be defined and called while the session opens, and in several sessions", () =>
+  onPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const sessions = [
+        framebatch.shared({ engine: "cpu" }),
+        await framebatch.open({ engine: "cpu" }),
+        await framebatch.open({ engine: "gpu" }),
+      ];
+      const call = (gpu) =>
+        decay(gpu)({ height: [1, 3], speed: 0 }, { dt: 1 }).read();
+      return Promise.all(sessions.map(async (gpu) => [...(await call(gpu))]));
+    });
+    assert.deepEqual(found, [
+      [1, 3],
+      [1, 3],
+      [1, 3],
+    ]);
+  }));
