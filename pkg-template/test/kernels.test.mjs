@@ -21,10 +21,10 @@ for (const { name, code, params, read } of data("kernels.json")) {
   test(`code: ${name}`, () => {
     let found;
     try {
-      const { code: made, inputs, hasLoops } = readSource(code, params);
+      const { code: made, form, inputs, hasLoops } = readSource(code, params);
       // What was added stands between « and » in the table.
       const shown = made.replaceAll("\u0002", "«").replaceAll("\u0003", "»");
-      found = { made: shown, inputs, hasLoops };
+      found = { made: shown, form, inputs, hasLoops };
     } catch (error) {
       assert.ok(error instanceof Problem, String(error));
       found = { at: error.at, message: error.message };
@@ -86,6 +86,11 @@ test("what is wrong with a definition is said", async () => {
       /maxPasses must be a whole number from 1 to 2\^32 - 1, got 0/,
     ],
     [{ cpu: 1 }, /cpu must be a function, got number/],
+    [{ cpuAt: 1 }, /cpuAt must be a function, got number/],
+    [
+      { cpuAt: () => 0 },
+      /cpu is for the function `element`, and cpuAt for `at`/,
+    ],
     [{ cup: 1 }, /cup/],
   ]) {
     assert.throws(
@@ -175,7 +180,7 @@ test("equal definitions are one kernel, of which the core is told once", async (
   );
   assert.equal(first[0], withTwin[0]);
   assert.notEqual(first[0], other[0]);
-  assert.deepEqual([...first[3]], [2, 0, 0, 1]);
+  assert.deepEqual([...first[3]], [0, 2, 0, 0, 1]);
   assert.equal(first[4], undefined);
   assert.equal(typeof withTwin[4], "function");
 });

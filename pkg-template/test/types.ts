@@ -371,6 +371,16 @@ decay({ height: x, speed: x });
 decay({ height: x, speed: x }, { dt: 1, n: 2, m: 3 });
 // @ts-expect-error No such type.
 gpu.kernel({ name: "", inputs: { x: "f64" }, output: "f32", code: "" });
+const looking = gpu.kernel({
+  name: "looking",
+  inputs: { x: "f32" },
+  params: { k: "f32" },
+  output: "f32",
+  code: "…",
+  cpuAt: (i, { x }, { k }) =>
+    k * x(i) + x.at(0, i) + x.size + x.rows + x.columns,
+});
+const looked: Tensor = looking({ x: [1] }, { k: 2 });
 const wrong = {
   name: "",
   inputs: { x: "f32" },
@@ -380,7 +390,7 @@ const wrong = {
 // @ts-expect-error No such value.
 gpu.kernel({ ...wrong, cpu: ({ y }) => y });
 
-export { decayed, kernel, ofData };
+export { decayed, kernel, looked, ofData };
 export { fraction, place };
 export { dimensions, embedding, embeddings, kept2 };
 export { blended, row, sampled, stored };

@@ -32,12 +32,23 @@ pub struct FnContent {
     pub name: String,
     /// The WGSL, as the face keeps it that has checked it.
     pub code: String,
-    /// How many values `element` takes: the first operands.
+    /// What the function is of.
+    pub form: FnForm,
+    /// How many values or tensors it takes: the first operands.
     pub inputs: usize,
     /// Passes that the loops of one element may make together; `None` where there are no loops.
     pub max_passes: Option<u32>,
     /// The types of the numbers that come with a call: the operands behind the inputs.
     pub params: Vec<ParamType>,
+}
+
+/// What a caller's function is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FnForm {
+    /// `element`, of values that broadcasting brings together.
+    Element,
+    /// `at`, of a place in the first operand, which looks at any place of all operands.
+    At,
 }
 
 /// The type of a number that comes with a call.
@@ -70,9 +81,20 @@ pub const BESIDE: char = '$';
 /// What stands in code before and behind what is not the caller's; no characters of WGSL.
 pub const ADDED: [char; 2] = ['\u{2}', '\u{3}'];
 
-/// Computes without a GPU: the value of each element of the operands, which are the inputs and
-/// then the params, as columns of equal length.
-pub type Twin = Arc<dyn Fn(&[&[f32]], &mut [f32]) -> Result<(), Error> + Send + Sync>;
+/// Computes without a GPU: consecutive elements.
+pub type Twin = Arc<dyn Fn(&Elements<'_>, &mut [f32]) -> Result<(), Error> + Send + Sync>;
+
+/// What a twin computes elements of.
+#[derive(Clone, Copy, Debug)]
+pub struct Elements<'a> {
+    /// The place of the first element.
+    pub first: usize,
+    /// Inputs, and then params. A column has a value for each element. An input of
+    /// [`FnForm::At`] is whole.
+    pub columns: &'a [&'a [f32]],
+    /// For each input of [`FnForm::At`] the length of its last axis.
+    pub widths: &'a [u32],
+}
 
 /// Every function that was defined. They are few, and are compiled once as long as the program
 /// lives.

@@ -20,7 +20,7 @@ mod refuse;
 #[path = "refuse_web.rs"]
 mod refuse;
 
-pub use caller_fn::{ADDED, BESIDE, CallerFn, FnContent, MARK, ParamType, Twin};
+pub use caller_fn::{ADDED, BESIDE, CallerFn, Elements, FnContent, FnForm, MARK, ParamType, Twin};
 pub use expr::{BinaryFn, Expr, ExprBuilder, Term, TermId, UnaryFn};
 pub use op::{Measure, Mode, Timing};
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::CallerFn;
-use crate::graph::{FnContent, ParamType};
+use crate::graph::{FnContent, FnForm, ParamType};
 
 /// Whether a kernel computes one element at a time, or four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,21 +22,28 @@ pub(super) fn name(function: &CallerFn) -> String {
     CallerFn::beside(function.number()) + "call"
 }
 
-/// Prints a function, what it calls, and the function that applies it to elements. Beside the
-/// function's own names its text has the type `Params` and the variables `passes` and `stopped`,
-/// where there are params and loops.
+/// Prints a function, what it calls, and the function that applies it to elements, or to places.
+/// Beside the function's own names its text has the type `Params` and the variables `passes` and
+/// `stopped`, where there are params and loops.
 pub(super) fn print(text: &mut String, function: &CallerFn, lanes: Lanes) {
     let own = CallerFn::own(function.number());
     let beside = CallerFn::beside(function.number());
     let FnContent {
+        form,
         inputs,
         params,
         max_passes,
         ..
     } = &function.content;
-    let (inputs, operands) = (*inputs, function.operands());
+    // A function of a place is called with it, and not with what lies there.
+    let (function_name, inputs, value, lanes_of_place) = match form {
+        FnForm::Element => ("element", *inputs, "F", "f32"),
+        FnForm::At => ("at", 1, "U", "u32"),
+    };
+    let operands = inputs + params.len();
     put!(text, "{}\nfn {beside}one(", function.text);
-    list(text, 0..operands, ": f32");
+    list(text, 0..inputs, &[": ", lanes_of_place].concat());
+    list(text, inputs..operands, ": f32");
     *text += ") -> f32 {\n";
     if !params.is_empty() {
         put!(text, "{own}params = {beside}Params(");
@@ -54,8 +61,11 @@ pub(super) fn print(text: &mut String, function: &CallerFn, lanes: Lanes) {
             "{beside}passes = {passes}u;\n{beside}stopped = false;\n"
         );
     }
-    put!(text, "let value = {own}element(");
-    list(text, 0..inputs, "");
+    put!(text, "let value = {own}{function_name}(");
+    match form {
+        FnForm::Element => list(text, 0..inputs, ""),
+        FnForm::At => *text += "i32(a0)",
+    }
     match max_passes {
         None => *text += ");\nreturn value;\n}\n",
         Some(_) => put!(
@@ -64,7 +74,8 @@ pub(super) fn print(text: &mut String, function: &CallerFn, lanes: Lanes) {
         ),
     }
     put!(text, "fn {beside}call(");
-    list(text, 0..operands, ": F");
+    list(text, 0..inputs, &[": ", value].concat());
+    list(text, inputs..operands, ": F");
     *text += ") -> F {\nreturn F(";
     let each: &[&str] = match lanes {
         Lanes::One => &[""],

@@ -1,6 +1,6 @@
 //! Prints expressions as WGSL. `device/cpu/expr.rs` evaluates the same expressions.
 
-use super::{BinaryFn, Expr, Term, UnaryFn, caller_fn};
+use super::{BinaryFn, Expr, FnForm, Term, UnaryFn, caller_fn};
 use crate::program::Number;
 
 /// The WGSL names of the functions in [`UnaryFn`], in that order.
@@ -76,8 +76,17 @@ pub(super) fn print(text: &mut String, expr: &Expr, prefix: &str, first_row: usi
                 format!("chosen({condition}, {a}, {b})")
             }
             Term::Call(function, operands) => {
-                let operands: Vec<&str> = operands.iter().map(|of| &*names[of.index()]).collect();
-                format!("{}({})", caller_fn::name(function), operands.join(", "))
+                let skipped = match function.content.form {
+                    FnForm::Element => 0,
+                    FnForm::At => function.content.inputs, // It looks at them by itself.
+                };
+                let mut value = caller_fn::name(function) + "(";
+                value += if skipped > 0 { "at, " } else { "" };
+                for of in &operands[skipped..] {
+                    value += &names[of.index()];
+                    value += ", ";
+                }
+                value + ")"
             }
         };
         let name = format!("{prefix}{id}");

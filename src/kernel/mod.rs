@@ -33,7 +33,8 @@ pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
 /// What the devices need of `graph` to run kernels, which they may not import.
 pub use crate::graph::{
-    BinaryFn, CallerFn, Expr, Term, TermId, UnaryFn, insertion, sampling, searching,
+    BinaryFn, CallerFn, Elements, Expr, FnForm, Term, TermId, UnaryFn, insertion, sampling,
+    searching,
 };
 
 use std::sync::Arc;

@@ -43,6 +43,7 @@ impl CoalesceRule {
     pub(super) fn of(stage: &Stage) -> CoalesceRule {
         let layout = Layout::of(stage);
         let (grows, dims, axis) = match &stage.body {
+            Body::Map(_) if stage.looks_anywhere() => (Grows::Nothing, 0, 0),
             Body::Map(map) if map.is_strided => (Grows::Part(layout.count), map.rank, 0),
             Body::Map(map) => (Grows::Elements, map.rank, 0),
             // Strips are counted from a call's first row.
@@ -62,7 +63,7 @@ impl CoalesceRule {
         let loads = stage.loads.iter().zip(&layout.strides);
         let mut steps: Vec<Option<u32>> = loads
             .map(|(load, strides)| {
-                let is_placed = !matches!(load.access, Access::Flat | Access::Found);
+                let is_placed = matches!(load.access, Access::Strided | Access::Indexed(_));
                 is_placed.then_some(strides + axis)
             })
             .collect();

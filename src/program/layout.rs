@@ -91,6 +91,7 @@ impl Layout {
         for load in &stage.loads {
             let words = match load.access {
                 Access::Flat | Access::Found => 0,
+                Access::Whole => 2,
                 Access::Strided => ranks.outer + ranks.inner,
                 Access::Indexed(_) => ranks.outer + ranks.inner + 2,
             };

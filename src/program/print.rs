@@ -125,7 +125,7 @@ impl Names<'_> {
         if let Some(load) = self.stage.loads.get(variable) {
             print_source(f, *load)?;
             return match load.access {
-                Access::Flat | Access::Found => Ok(()),
+                Access::Flat | Access::Found | Access::Whole => Ok(()),
                 Access::Strided if matches!(self.stage.body, Body::Rows(_)) => Ok(()),
                 Access::Strided => f.write_str("~"),
                 Access::Indexed(index) => {

@@ -86,6 +86,9 @@ pub enum Access {
     Strided,
     /// By strides, and by the index that the load of this number gives.
     Indexed(u32),
+    /// At any place that a function of a caller's says: the entry has how many elements there are,
+    /// and how many of them along the last axis.
+    Whole,
     /// By what the thread read before: no word of the entry says where.
     Found,
 }
@@ -162,6 +165,11 @@ impl Stage {
             return false;
         };
         matches!(load.source, Source::Buffer(_)) && map.value.terms() == [Term::Variable(0)]
+    }
+
+    /// Whether the stage applies a function of a caller's that looks at any place of its inputs.
+    pub fn looks_anywhere(&self) -> bool {
+        self.loads.iter().any(|load| load.access == Access::Whole)
     }
 
     /// The functions of callers that the stage applies, each once.

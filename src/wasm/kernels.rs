@@ -3,27 +3,28 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use js_sys::{Function, Uint32Array};
+use js_sys::{Array, Function, Uint32Array};
 use wasm_bindgen::JsValue;
 
 use crate::error::Error;
-use crate::graph::{CallerFn, FnContent, ParamType, Twin};
+use crate::graph::{CallerFn, FnContent, FnForm, ParamType, Twin};
 
 thread_local! {
     /// The functions of JavaScript that compute on the CPU. They stay, as definitions do.
     static TWINS: RefCell<Vec<Function>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Defines a kernel; `sizes` are its inputs, the most passes of its loops or 0 where it has none,
+/// Defines a kernel; `sizes` are 1 if it is of a place, its inputs, the most passes of its loops or 0 where it has none,
 /// and the type of each param.
 pub(super) fn define(number: u32, [name, code]: [&str; 2], sizes: &[u32], twin: Option<Function>) {
-    let [inputs, max_passes, kinds @ ..] = sizes else {
+    let [form, inputs, max_passes, kinds @ ..] = sizes else {
         return;
     };
     let kinds = kinds.iter().map(|kind| ParamType::ALL[*kind as usize]);
     let content = FnContent {
         name: name.into(),
         code: code.into(),
+        form: [FnForm::Element, FnForm::At][*form as usize],
         inputs: *inputs as usize,
         max_passes: (*max_passes > 0).then_some(*max_passes),
         params: kinds.collect(),
@@ -31,22 +32,25 @@ pub(super) fn define(number: u32, [name, code]: [&str; 2], sizes: &[u32], twin: 
     CallerFn::define_numbered(number, content, twin.map(of_javascript));
 }
 
-/// A twin that a function of JavaScript computes: of where the columns lie, how many elements
-/// these have, and where the results belong. It returns what was thrown, if anything was.
+/// A twin that a function of JavaScript computes; `Twin` in `pkg-template/src/core/core.ts` says
+/// what it is given.
 fn of_javascript(function: Function) -> Twin {
     let place = TWINS.with_borrow_mut(|twins| {
         twins.push(function);
         twins.len() - 1
     });
-    Arc::new(move |operands, to| {
+    Arc::new(move |of, to| {
         let function = TWINS.with_borrow(|twins| twins[place].clone());
-        let columns: Vec<u32> = operands
-            .iter()
-            .map(|column| column.as_ptr() as u32)
-            .collect();
+        let mut columns = Vec::new();
+        for (at, column) in of.columns.iter().enumerate() {
+            let width = of.widths.get(at).copied().unwrap_or_default();
+            columns.extend([column.as_ptr() as u32, column.len() as u32, width]);
+        }
         let columns = Uint32Array::from(&columns[..]);
-        let (elements, to) = (to.len() as u32, to.as_mut_ptr() as u32);
-        let thrown = function.call3(&JsValue::NULL, &columns, &elements.into(), &to.into());
+        let [first, count, to] = [of.first as u32, to.len() as u32, to.as_mut_ptr() as u32];
+        let numbers = [first, count, to].map(JsValue::from);
+        let given = Array::of4(&columns, &numbers[0], &numbers[1], &numbers[2]);
+        let thrown = function.apply(&JsValue::NULL, &given);
         match thrown.unwrap_or_else(|thrown| thrown).as_string() {
             None => Ok(()),
             Some(message) => Err(Error::InvalidInput(message)),

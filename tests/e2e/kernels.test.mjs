@@ -94,6 +94,104 @@ for (const engine of ["gpu", "cpu"]) {
     }));
 }
 
+for (const engine of ["gpu", "cpu"]) {
+  test(`kernels of a place look anywhere in their own data alone, on the ${engine}`, () =>
+    onPage(async (page) => {
+      const problems = await page.evaluate(async (engine) => {
+        const gpu = await framebatch.open({ engine });
+        const blur = gpu.kernel({
+          name: "blur",
+          inputs: { x: "f32", more: "f32" },
+          params: { k: "f32" },
+          output: "f32",
+          code: `fn at(i: i32) -> f32 {
+            let row = i / x_cols();
+            let col = i % x_cols();
+            let sum = x_at(row - 1, col) + x_at(row + 1, col) + x_at(row, col - 1) + x_at(row, col + 1);
+            return sum * 0.25 + params.k * more(i * 1000 - 500) + f32(more_len()) + f32(x_rows());
+          }`,
+          cpuAt: (i, { x, more }, { k }) => {
+            const row = Math.floor(i / x.columns);
+            const col = i % x.columns;
+            const sum =
+              x.at(row - 1, col) +
+              x.at(row + 1, col) +
+              x.at(row, col - 1) +
+              x.at(row, col + 1);
+            return sum * 0.25 + k * more(i * 1000 - 500) + more.size + x.rows;
+          },
+        });
+        const within = (i, n) => Math.min(Math.max(i, 0), n - 1);
+        const want = (x, [rows, cols], more, k) =>
+          Array.from(x, (_, i) => {
+            const at = (row, col) =>
+              x[within(row, rows) * cols + within(col, cols)];
+            const [row, col] = [Math.floor(i / cols), i % cols];
+            const sum =
+              at(row - 1, col) +
+              at(row + 1, col) +
+              at(row, col - 1) +
+              at(row, col + 1);
+            return (
+              sum * 0.25 +
+              k * more[within(i * 1000 - 500, more.length)] +
+              more.length +
+              rows
+            );
+          });
+        const cases = Array.from({ length: 60 }, (_, i) => {
+          const shape = [1 + (i % 7), 1 + (i % 5)];
+          return {
+            shape,
+            x: floats(shape[0] * shape[1], i),
+            more: floats(1 + i, -i),
+            k: i / 60,
+          };
+        });
+        const { submits } = gpu.stats();
+        const found = await Promise.all(
+          cases.map(({ shape, x, more, k }, i) => {
+            // Some lie on the device, side by side, and some come with the call.
+            const of = {
+              x: gpu.tensor(x, shape),
+              more: i % 3 === 0 ? gpu.tensor(more) : more,
+            };
+            return blur(of, { k }).read();
+          }),
+        );
+        const problems = [];
+        if (gpu.stats().submits - submits > 1)
+          problems.push("more than a batch");
+        cases.forEach(({ shape, x, more, k }, c) => {
+          const expected = want(x, shape, more, k);
+          const isNear = expected.every(
+            (v, i) =>
+              Math.abs(found[c][i] - v) < 1e-5 * Math.max(Math.abs(v), 1),
+          );
+          if (!isNear || found[c].length !== expected.length)
+            problems.push(`case ${c}`);
+        });
+        // In place, and of what is computed.
+        const state = gpu.tensor(floats(40_000, 3));
+        const shift = gpu.kernel({
+          name: "shift",
+          inputs: { x: "f32" },
+          output: "f32",
+          code: "fn at(i: i32) -> f32 { return x(i + 1); }",
+          cpuAt: (i, { x }) => x(i + 1),
+        });
+        void shift({ x: state }).computeInto(state);
+        void shift({ x: state.neg() }).computeInto(state);
+        const shifted = await state.read();
+        const start = floats(40_000, 3);
+        if (!shifted.every((v, i) => v === -start[Math.min(i + 2, 39_999)]))
+          problems.push("in place");
+        return problems;
+      }, engine);
+      assert.deepEqual(problems, []);
+    }));
+}
+
 test("params of all types go as they are, and other numbers compile nothing", () =>
   onPage(async (page) => {
     const found = await page.evaluate(async () => {
@@ -234,7 +332,7 @@ test("on the CPU a kernel without a function is unsupported, and a throw fails i
     assert.match(none.message, /none: calls run on the CPU/);
     assert.deepEqual(first.value, [2]);
     assert.equal(thrown.code, "invalid-input");
-    assert.match(thrown.message, /throws: its function cpu threw: as the test/);
+    assert.match(thrown.message, /throws: its function for the CPU threw: as the test/);
     assert.deepEqual(last.value, [6, 7]);
     assert.deepEqual(found.made, [{ value: [5] }, { value: [0] }]);
   }));

@@ -58,10 +58,9 @@ export interface Core {
   chain(words: Uint32Array): number;
   /**
    * Defines a kernel of the page's own, which chains name by this number: its name, its code as it
-   * stands in kernels (`kernels/text.ts`); then how many values it takes, the most passes of its
-   * loops or 0 where it has none, and the type of each param. `twin` computes on the CPU: of the
-   * addresses of the values' and the params' columns, the elements of each, and the address for
-   * the results. It must not enter the core, and returns what to say where it failed.
+   * stands in kernels (`kernels/text.ts`); then 1 if it is of a place, how many inputs it takes,
+   * the most passes of its loops or 0 where it has none, and the type of each param. `twin`
+   * computes on the CPU.
    */
   kernel(
     number: number,
@@ -248,9 +247,15 @@ export interface Core {
   dispose(): void;
 }
 
-/** Computes elements of a kernel on the CPU; see {@link Core.kernel}. */
+/**
+ * Computes elements of a kernel on the CPU: `columns` has the address of each input and each param,
+ * how many elements lie there, and how many of them along the last axis of what a function of a
+ * place looks at; then the place of the first element, how many there are, and the address for
+ * the results. It must not enter the core, and returns what to say where it failed.
+ */
 export type Twin = (
   columns: Uint32Array,
+  first: number,
   elements: number,
   to: number,
 ) => string | undefined;

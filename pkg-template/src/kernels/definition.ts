@@ -5,7 +5,8 @@
 
 import { type FramebatchError, invalid, kindOf } from "../checks/errors.js";
 import { checkOptions } from "../checks/options.js";
-import { Problem, readSource, type Source } from "./source.js";
+import { MAX_INPUTS, Problem, readSource, type Source } from "./source.js";
+import { REFUSED, WGSL } from "./words.js";
 
 /** The types of numbers that come with a call, in the order of their numbers on the wire. */
 const NUMBER_TYPES = ["f32", "i32", "u32"] as const;
@@ -23,16 +24,23 @@ export type Params = Readonly<Record<string, NumberType>>;
 export interface KernelDefinition<Of extends Inputs, With extends Params> {
   /** In messages, plans and profilers: letters, digits and underscores. */
   name: string;
-  /** The values that `element` takes, by the names of its parameters. */
+  /** The values that `element` takes, by the names of its parameters; or what `at` looks at. */
   inputs: Of;
   /** Numbers that come with each call, in the code `params.name`. They compile nothing. Default: none. */
   params?: With;
-  /** What `element` gives. */
+  /** What the function gives. */
   output: "f32";
   /**
-   * WGSL: a function `element`, which takes 1 to 8 values and gives one, and the functions,
-   * structs, aliases and constants that it needs. It is a body and no more: attributes,
-   * bindings, barriers, atomics and variables outside of functions are refused.
+   * WGSL: one of two functions, and the functions, structs, aliases and constants that it needs.
+   *
+   * - `fn element(a: f32, b: f32) -> f32`, of 1 to 6 values that broadcasting brings together.
+   * - `fn at(i: i32) -> f32`, of a place in the first input, whose shape the result has. The
+   *   inputs are functions of a place, clamped to what there is: `height(i - 1)`,
+   *   `height_at(row, col)`, `height_len()`, `height_rows()`, `height_cols()`; rows run along
+   *   the last axis.
+   *
+   * It is a body and no more: attributes, bindings, barriers, atomics and variables outside of
+   * functions are refused.
    */
   code: string;
   /**
@@ -50,6 +58,26 @@ export interface KernelDefinition<Of extends Inputs, With extends Params> {
     values: { readonly [Name in keyof Of]: number },
     params: { readonly [Name in keyof With]: number },
   ) => number;
+  /** The same for a kernel whose function is `at`: of a place, the inputs and the params. */
+  cpuAt?: (
+    place: number,
+    inputs: { readonly [Name in keyof Of]: KernelInput },
+    params: { readonly [Name in keyof With]: number },
+  ) => number;
+}
+
+/** What a function of a place looks at on the CPU. Places are clamped to what there is. */
+export interface KernelInput {
+  /** The element at a place, row by row. */
+  (place: number): number;
+  /** The element of a row and a column. */
+  at(row: number, column: number): number;
+  /** How many elements there are. */
+  readonly size: number;
+  /** How many rows there are: of all axes but the last together. */
+  readonly rows: number;
+  /** How many elements there are along the last axis. */
+  readonly columns: number;
 }
 
 /** A definition that was checked. */
@@ -58,16 +86,25 @@ export interface Checked {
   readonly number: number;
   readonly name: string;
   readonly source: Source;
+  /** The names of what it is of, in order. */
+  readonly inputs: readonly string[];
   readonly maxPasses: number;
   /** The names and types of the params. */
   readonly params: readonly (readonly [string, NumberType])[];
-  readonly cpu: CpuFunction | undefined;
+  readonly cpu: ElementFunction | undefined;
+  readonly cpuAt: PlaceFunction | undefined;
 }
 
+type Numbers = Record<string, number>;
+
 /** Computes an element of its values and params. */
-export type CpuFunction = (
-  values: Record<string, number>,
-  params: Record<string, number>,
+export type ElementFunction = (values: Numbers, params: Numbers) => number;
+
+/** Computes an element of its place, the inputs and params. */
+export type PlaceFunction = (
+  place: number,
+  inputs: Record<string, KernelInput>,
+  params: Numbers,
 ) => number;
 
 const NAMES: Record<keyof KernelDefinition<Inputs, Params>, true> = {
@@ -78,6 +115,7 @@ const NAMES: Record<keyof KernelDefinition<Inputs, Params>, true> = {
   code: true,
   maxPasses: true,
   cpu: true,
+  cpuAt: true,
 };
 
 const MAX_PASSES = 2 ** 20;
@@ -92,7 +130,7 @@ export function checkDefinition(
   definition: KernelDefinition<Inputs, Params>,
 ): Checked {
   checkOptions("kernel", definition, NAMES);
-  const { name, inputs, params = {}, output, code, cpu } = definition;
+  const { name, inputs, params = {}, output, code, cpu, cpuAt } = definition;
   if (typeof name !== "string" || !NAME.test(name)) {
     throw invalid(
       "kernel",
@@ -110,8 +148,9 @@ export function checkDefinition(
       `maxPasses must be a whole number from 1 to 2^32 - 1, got ${maxPasses}`,
     );
   }
-  if (cpu !== undefined && typeof cpu !== "function") {
-    throw invalid(name, `cpu must be a function, got ${kindOf(cpu)}`);
+  for (const [option, given] of Object.entries({ cpu, cpuAt })) {
+    if (given === undefined || typeof given === "function") continue;
+    throw invalid(name, `${option} must be a function, got ${kindOf(given)}`);
   }
   if (output !== "f32") {
     throw invalid(name, `output must be 'f32', got '${String(output)}'`);
@@ -121,17 +160,28 @@ export function checkDefinition(
   }
   const named = checkParams(name, params);
   const source = checkCode(name, code, Object.keys(params));
-  checkInputs(name, inputs, source.inputs);
-  const content = JSON.stringify([
-    name,
-    source.code,
-    source.inputs.length,
-    maxPasses,
-    named,
-  ]);
+  checkInputs(name, inputs, source);
+  const isAt = source.form === "at";
+  if ((isAt ? cpu : cpuAt) !== undefined) {
+    throw invalid(
+      name,
+      "cpu is for the function `element`, and cpuAt for `at`",
+    );
+  }
+  const taken = isAt ? Object.keys(inputs) : source.inputs;
+  const content = JSON.stringify([name, source.code, taken, maxPasses, named]);
   let number = numbers.get(content);
   if (number === undefined) numbers.set(content, (number = numbers.size));
-  return { number, name, source, maxPasses, params: named, cpu };
+  return {
+    number,
+    name,
+    source,
+    inputs: taken,
+    maxPasses,
+    params: named,
+    cpu,
+    cpuAt,
+  };
 }
 
 /** The number of a type on the wire. */
@@ -169,7 +219,7 @@ function checkParams(name: string, params: Params): Checked["params"] {
 function checkInputs(
   name: string,
   inputs: Inputs,
-  taken: readonly string[],
+  { form, inputs: taken }: Source,
 ): void {
   if (typeof inputs !== "object" || inputs === null) {
     throw invalid(name, `inputs must be an object, got ${kindOf(inputs)}`);
@@ -183,6 +233,7 @@ function checkInputs(
     }
   }
   const given = Object.keys(inputs);
+  if (form === "at") return checkLookedAt(name, given);
   const isSame =
     given.length === taken.length &&
     given.every((input) => taken.includes(input));
@@ -191,6 +242,22 @@ function checkInputs(
     name,
     `inputs are (${given.join(", ")}), but \`element\` takes (${taken.join(", ")})`,
   );
+}
+
+function checkLookedAt(name: string, inputs: readonly string[]): void {
+  if (inputs.length < 1 || inputs.length > MAX_INPUTS) {
+    throw invalid(
+      name,
+      `\`at\` looks at 1 to ${MAX_INPUTS} inputs, got ${inputs.length}`,
+    );
+  }
+  for (const input of inputs) {
+    if (NAME.test(input) && !WGSL.has(input) && !REFUSED.has(input)) continue;
+    throw invalid(
+      name,
+      `an input has a name that is no word of WGSL, got '${input}'`,
+    );
+  }
 }
 
 function checkCode(

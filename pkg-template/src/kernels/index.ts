@@ -19,6 +19,7 @@ import { profileSizes, type SizesProfile } from "./profile-sizes.js";
 export type {
   Inputs,
   KernelDefinition,
+  KernelInput,
   NumberType,
   Params,
 } from "./definition.js";
@@ -35,10 +36,10 @@ export type { SizedProfile, SizesProfile } from "./profile-sizes.js";
 declare module "../session/session.js" {
   interface Session {
     /**
-     * Makes an operation of a function in WGSL: an `element` of values by one's own formula.
-     * Calls of it are recorded like any operation of tensors, fuse with what is computed
-     * element by element around them, merge with the calls of everybody else, and go again
-     * after a lost device. Equal definitions are one kernel, compiled once. Throws
+     * Makes an operation of a function in WGSL: `element` of values, or `at` of a place, which
+     * looks at any place of its inputs. Calls of it are recorded like any operation of tensors,
+     * merge with the calls of everybody else, and go again after a lost device; those of
+     * `element` fuse with what is computed element by element around them. Equal definitions are one kernel, compiled once. Throws
      * `invalid-input` with the line and column of the code where that is wrong. With
      * `import "framebatch/kernels"`.
      *

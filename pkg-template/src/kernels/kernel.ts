@@ -37,22 +37,26 @@ export function kernelOf(
   calls: TensorSession,
   checked: Checked,
 ): Kernel<Inputs, Params> {
-  const { name, source, params } = checked;
+  const { name, source, inputs, params } = checked;
+  const isAt = source.form === "at";
   const attributes = [checked.number];
   const kernel = (values: Named, numbers: Named = {}): Tensor => {
-    checkNamed(name, "values", values, source.inputs);
+    checkNamed(name, "values", values, inputs);
     checkNamed(
       name,
       "params",
       numbers,
       params.map(([param]) => param),
     );
-    const operands = source.inputs.map((input) =>
+    const operands = inputs.map((input) =>
       valueNode(calls, name, input, values[input]),
     );
     let { shape } = operands[0];
     for (const operand of operands) {
-      shape = broadcast(name, shape, operand.shape);
+      if (!isAt) shape = broadcast(name, shape, operand.shape);
+      else if (shape.count > 0 && operand.shape.count === 0) {
+        throw invalid(name, "a tensor that is looked at holds nothing");
+      }
     }
     for (const [param, type] of params) {
       operands.push(paramNode(name, param, type, numbers[param]));

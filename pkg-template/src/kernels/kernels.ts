@@ -7,10 +7,12 @@ import type { Companion } from "../session/companion.js";
 import {
   checkDefinition,
   type Checked,
-  type CpuFunction,
+  type ElementFunction,
   type Inputs,
   type KernelDefinition,
+  type KernelInput,
   type Params,
+  type PlaceFunction,
   typeNumber,
 } from "./definition.js";
 import { type Kernel, kernelOf } from "./kernel.js";
@@ -71,7 +73,8 @@ class SessionKernels implements Companion {
 }
 
 function tell(core: Core, instance: CoreInstance, kernel: Checked): void {
-  const { number, name, source, maxPasses, params, cpu } = kernel;
+  const { number, name, source, inputs, maxPasses, params } = kernel;
+  const twin = twinOf(instance, kernel);
   let told = known.get(instance);
   if (told === undefined) {
     const kernels = (told = new Map<string, Checked>());
@@ -80,55 +83,104 @@ function tell(core: Core, instance: CoreInstance, kernel: Checked): void {
       explain(kernels.values(), module, text),
     );
   }
-  const mark = `${number} ${cpu !== undefined}`;
+  const mark = `${number} ${twin !== undefined}`;
   if (told.has(mark)) return;
   told.set(mark, kernel);
-  const sizes = [source.inputs.length, source.hasLoops ? maxPasses : 0];
+  const form = source.form === "at" ? 1 : 0;
+  const sizes = [form, inputs.length, source.hasLoops ? maxPasses : 0];
   const types = params.map(([, type]) => typeNumber(type));
   core.kernel(
     number,
     name,
     textOf(kernel),
     Uint32Array.from([...sizes, ...types]),
-    cpu === undefined ? undefined : twinOf(instance, kernel, cpu),
+    twin,
   );
 }
 
-/** The function that the core calls for columns of elements. */
-function twinOf(
-  instance: CoreInstance,
-  { name, source, params }: Checked,
-  cpu: CpuFunction,
-): Twin {
-  return (columns, elements, to) => {
+/** The function that the core calls for elements. */
+function twinOf(instance: CoreInstance, kernel: Checked): Twin | undefined {
+  const { name, inputs, params, cpu, cpuAt } = kernel;
+  if (cpu === undefined && cpuAt === undefined) return undefined;
+  return (columns, first, elements, to) => {
     const { memory } = instance;
-    const column = (at: number): Float32Array =>
-      new Float32Array(memory.buffer, columns[at], elements).slice();
-    const inputs = source.inputs.map(
-      (input, at) => [input, column(at)] as const,
-    );
     const numbers: Record<string, number> = {};
     for (const [at, [param, type]] of params.entries()) {
-      const place = columns[source.inputs.length + at];
+      const place = columns[3 * (inputs.length + at)];
       numbers[param] = numberAt(memory.buffer, place, type);
     }
+    // Memory may grow while the page's function runs, which detaches views of it.
+    const own = inputs.map((_, at) => {
+      const [place, count] = columns.subarray(3 * at);
+      return new Float32Array(memory.buffer, place, count).slice();
+    });
     const results = new Float32Array(elements);
+    const run = (): void => {
+      if (cpu !== undefined) fill(results, cpu, { inputs, own, numbers });
+      else fillAt(results, cpuAt!, { inputs, own, numbers, columns, first });
+    };
     let failure: string | undefined;
     instance.callOut(() => {
       try {
-        const values: Record<string, number> = {};
-        for (let i = 0; i < elements; i += 1) {
-          for (const [input, of] of inputs) values[input] = of[i];
-          results[i] = cpu(values, numbers);
-        }
+        run();
       } catch (thrown) {
-        failure = `${name}: its function cpu threw: ${messageOf(thrown)}`;
+        failure = `${name}: its function for the CPU threw: ${messageOf(thrown)}`;
       }
     });
-    // Memory may have grown meanwhile, which detaches earlier views of it.
     new Float32Array(memory.buffer, to, elements).set(results);
     return failure;
   };
+}
+
+/** What a function of the page's computes elements of. */
+interface Elements {
+  /** The names of the inputs, and their elements. */
+  readonly inputs: readonly string[];
+  readonly own: readonly Float32Array[];
+  readonly numbers: Record<string, number>;
+}
+
+function fill(
+  results: Float32Array,
+  cpu: ElementFunction,
+  { inputs, own, numbers }: Elements,
+): void {
+  const values: Record<string, number> = {};
+  for (let i = 0; i < results.length; i += 1) {
+    for (let at = 0; at < own.length; at += 1) values[inputs[at]] = own[at][i];
+    results[i] = cpu(values, numbers);
+  }
+}
+
+function fillAt(
+  results: Float32Array,
+  cpu: PlaceFunction,
+  {
+    inputs,
+    own,
+    numbers,
+    columns,
+    first,
+  }: Elements & { readonly columns: Uint32Array; readonly first: number },
+): void {
+  const looked: Record<string, KernelInput> = {};
+  for (const [at, input] of inputs.entries()) {
+    looked[input] = inputOf(own[at], columns[3 * at + 2]);
+  }
+  for (let i = 0; i < results.length; i += 1) {
+    results[i] = cpu(first + i, looked, numbers);
+  }
+}
+
+function inputOf(values: Float32Array, columns: number): KernelInput {
+  const size = values.length;
+  const rows = size / columns;
+  const within = (place: number, end: number): number =>
+    Math.min(Math.max(Math.trunc(place), 0), end - 1);
+  const at = (row: number, column: number): number =>
+    values[within(row, rows) * columns + within(column, columns)];
+  const look = (place: number): number => values[within(place, size)];
+  return Object.assign(look, { at, size, rows, columns });
 }
 
 function numberAt(

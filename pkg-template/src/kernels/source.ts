@@ -15,12 +15,14 @@ export const BESIDE = "$";
 export const ADDED = ["\u0002", "\u0003"] as const;
 
 /** The most values that `element` takes. */
-const MAX_INPUTS = 8;
+export const MAX_INPUTS = 6;
 
 /** Code that may become part of a kernel. */
 export interface Source {
   /** The code with its names marked and its loops counted. */
   readonly code: string;
+  /** Whether the function is of values, or of a place. */
+  readonly form: "element" | "at";
   /** The names of the values that `element` takes. */
   readonly inputs: readonly string[];
   readonly hasLoops: boolean;
@@ -72,7 +74,8 @@ class Reader {
   private hasLoops = false;
   /** Whether there are loops in the function that is open. */
   private isLooping = false;
-  private inputs: readonly string[] | undefined;
+  private form: Source["form"] | undefined;
+  private inputs: readonly string[] = [];
 
   constructor(
     code: string,
@@ -85,11 +88,11 @@ class Reader {
   read(): Source {
     while (this.next < this.tokens.length) this.step(this.tokens[this.next++]);
     this.copyTo(this.code.length);
-    const { made: code, inputs, hasLoops } = this;
-    if (inputs !== undefined) return { code, inputs, hasLoops };
+    const { made: code, form, inputs, hasLoops } = this;
+    if (form !== undefined) return { code, form, inputs, hasLoops };
     throw new Problem(
       0,
-      "there is no function `element`; write `fn element(x: f32) -> f32 { … }`",
+      "there is no function `element`; write `fn element(x: f32) -> f32 { … }`, or `fn at(i: i32) -> f32 { … }`",
     );
   }
 
@@ -171,13 +174,29 @@ class Reader {
         .map(marked)
         .join("");
     }
-    if (name.text !== "element") return;
-    if (this.result !== "f32") {
-      throw new Problem(name.at, "`element` must give an f32: `-> f32`");
+    const { text: form } = name;
+    if (form !== "element" && form !== "at") return;
+    if (this.form !== undefined) {
+      throw new Problem(
+        name.at,
+        "there is one function `element`, or one `at`, and not both",
+      );
     }
-    this.inputs = inputsOf(tokens.slice(2, Math.max(end - 1, 2)));
+    if (this.result !== "f32") {
+      throw new Problem(name.at, `\`${form}\` must give an f32: \`-> f32\``);
+    }
+    this.form = form;
+    const taken = tokens.slice(2, Math.max(end - 1, 2));
+    if (form === "at") {
+      const [, colon, type] = taken;
+      if (taken.length === 3 && colon.text === ":" && type.text === "i32") {
+        return;
+      }
+      throw new Problem(name.at, "`at` takes a place: `fn at(i: i32) -> f32`");
+    }
+    this.inputs = inputsOf(taken);
     if (this.inputs.length < 1 || this.inputs.length > MAX_INPUTS) {
-      throw new Problem(name.at, "`element` takes 1 to 8 values");
+      throw new Problem(name.at, "`element` takes 1 to 6 values");
     }
   }
 

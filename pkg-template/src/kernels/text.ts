@@ -15,8 +15,9 @@ const beside = (number: number): string => `c${number}_`;
 const ANY_ADDED = new RegExp(`[${ADDED.join("")}]`, "g");
 
 /** The code as it stands in kernels, with the type and the variables that belong to it. */
-export function textOf({ number, source, params }: Checked): string {
+export function textOf({ number, source, inputs, params }: Checked): string {
   let code = `${source.code}\n`;
+  if (source.form === "at") code += inputs.map(looking).join("");
   if (params.length > 0) {
     const fields = params.map(([name, type]) => `${name}: ${type}, `).join("");
     code += `struct $Params { ${fields}}\nvar<private> #params: $Params;\n`;
@@ -29,6 +30,18 @@ export function textOf({ number, source, params }: Checked): string {
     .replaceAll(MARK, own(number))
     .replaceAll(BESIDE, beside(number));
 }
+
+// The functions by which `at` looks at an input: at a place, and at a row and a column, clamped
+// to what there is.
+const looking = (name: string, input: number): string =>
+  `fn #${name}_len() -> i32 { return $count${input}(); }
+fn #${name}_cols() -> i32 { return $width${input}(); }
+fn #${name}_rows() -> i32 { return $count${input}() / $width${input}(); }
+fn #${name}(i: i32) -> f32 { return $read${input}(clamp(i, 0, $count${input}() - 1)); }
+fn #${name}_at(row: i32, col: i32) -> f32 {
+return $read${input}(clamp(row, 0, #${name}_rows() - 1) * $width${input}() + clamp(col, 0, $width${input}() - 1));
+}
+`;
 
 /** What a compiler says of a shader module, in the lines of the kernel that it speaks of. */
 export async function explain(

@@ -2,7 +2,7 @@
 
 use super::functions::{binary, choose, unary};
 use crate::error::Error;
-use crate::kernel::{Expr, Term, TermId};
+use crate::kernel::{Elements, Expr, Term, TermId};
 
 /// Elements that are computed at once. A column of 256 floats is a kilobyte, so the columns of
 /// a usual expression stay in the nearest cache.
@@ -10,12 +10,25 @@ pub(super) const BLOCK: usize = 256;
 
 pub(super) type Column = [f32; BLOCK];
 
+/// Where a variable lies in its source that a function of a caller's looks at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whole {
+    pub(super) at: usize,
+    pub(super) count: usize,
+    /// Elements along the last axis.
+    pub(super) width: u32,
+}
+
 /// Blocks of values of an expression's variables and terms.
 #[derive(Debug)]
 pub(super) struct Columns {
     variables: Vec<Column>,
     /// Where each variable's values begin in its source, if the source is read in place.
     places: Vec<Option<usize>>,
+    /// Where variables lie that are read whole.
+    wholes: Vec<Option<Whole>>,
+    /// The place of the first element.
+    pub(super) first: usize,
     terms: Vec<Column>,
     result: Vec<f32>,
     /// Why a function of a caller's did not compute, once one did not.
@@ -27,6 +40,8 @@ impl Columns {
         Columns {
             variables: vec![[0.0; BLOCK]; variables],
             places: vec![None; variables],
+            wholes: vec![None; variables],
+            first: 0,
             terms: Vec::new(),
             result: vec![0.0; BLOCK],
             failure: None,
@@ -42,6 +57,11 @@ impl Columns {
     /// Has a variable's values read in place, from `place` of its source on.
     pub(super) fn refer(&mut self, variable: usize, place: usize) {
         self.places[variable] = Some(place);
+    }
+
+    /// Has a variable read whole.
+    pub(super) fn refer_whole(&mut self, variable: usize, whole: Whole) {
+        self.wholes[variable] = Some(whole);
     }
 
     /// Gives a variable the same value for the first `elements`.
@@ -97,9 +117,29 @@ impl Columns {
                 Term::Binary(function, a, b) => binary(*function, [column(*a), column(*b)], to),
                 Term::Where(operands) => choose(operands.map(column), to),
                 Term::Call(function, operands) => {
-                    let operands: Vec<&[f32]> = operands.iter().map(|of| column(*of)).collect();
+                    let whole = |of: &TermId| match terms[of.index()] {
+                        Term::Variable(variable) => self.wholes[variable as usize],
+                        _ => None,
+                    };
+                    let column = |of: &TermId| match (whole(of), &terms[of.index()]) {
+                        (Some(Whole { at, count, .. }), Term::Variable(variable)) => {
+                            bytemuck::cast_slice(&sources[*variable as usize][at..at + count])
+                        }
+                        _ => column(*of),
+                    };
+                    let columns: Vec<&[f32]> = operands.iter().map(column).collect();
+                    let widths: Vec<u32> = operands
+                        .iter()
+                        .filter_map(whole)
+                        .map(|of| of.width)
+                        .collect();
+                    let elements = Elements {
+                        first: self.first,
+                        columns: &columns,
+                        widths: &widths,
+                    };
                     let outcome = match function.twin() {
-                        Some(twin) => twin(&operands, to),
+                        Some(twin) => twin(&elements, to),
                         None => Err(Error::NoCpuFunction(function.content.name.clone())),
                     };
                     if let Err(error) = outcome {

@@ -7,8 +7,8 @@ use super::op::{Norm, Op, Reduced, Reduction};
 use super::product_shapes::{dot, matmul};
 use super::{Node, attention, refuse};
 use crate::error::Error;
-use crate::graph::CallerFn;
 use crate::graph::shape::Shape;
+use crate::graph::{CallerFn, FnForm};
 use crate::tensor::DType;
 
 /// Shape and element type of an op's result.
@@ -119,6 +119,16 @@ fn called(function: &CallerFn, operands: &[&Node]) -> Result<Shape, Error> {
     }
     let mut inputs = inputs.iter().map(|node| node.shape);
     let first = inputs.next().unwrap_or(Shape::SCALAR);
+    if function.content.form == FnForm::At {
+        // A place that is clamped to nothing would be somebody else's.
+        let is_empty = first.count() > 0 && inputs.any(|other| other.count() == 0);
+        return match is_empty {
+            true => Err(refuse(|| {
+                [name, ": a tensor that is looked at holds nothing"].concat()
+            })),
+            false => Ok(first),
+        };
+    }
     inputs.try_fold(first, |shape, other| shape.broadcast(other, name))
 }
 

@@ -3,7 +3,7 @@
 
 use super::operands::{Reads, quad};
 use super::{coordinates, declare, scalars};
-use crate::kernel::expr;
+use crate::kernel::{CallerFn, Term, expr};
 use crate::program::{Access, Layout, Load, Map, Stage};
 
 /// Vectors of four elements that a thread of a flat map computes.
@@ -50,9 +50,21 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
 /// The text of a flat map. The entry is read once for all vectors of a thread, and counts the
 /// call's vectors where entries of other kernels count threads.
 fn flat_body(stage: &Stage, layout: &Layout, map: &Map) -> String {
-    let mut text = declare(stage, layout, Reads::Quads, "vec4<u32>");
+    let is_anywhere = stage.looks_anywhere();
+    let reads = if is_anywhere {
+        Reads::Four
+    } else {
+        Reads::Quads
+    };
+    let mut text = declare(stage, layout, reads, "vec4<u32>");
+    if is_anywhere {
+        whole_loads(&mut text, stage, layout, map);
+    }
     text += "fn compute(entry: u32, i: u32) {\n";
-    for load in 0..stage.loads.len() {
+    if is_anywhere {
+        text += "own_entry = entry;\n";
+    }
+    for load in (0..stage.loads.len()).filter(|_| !is_anywhere) {
         put!(&mut text, "let a{load} = operand(entry, {load}u) / 4u;\n");
     }
     text += &scalars(stage, layout);
@@ -62,7 +74,10 @@ fn flat_body(stage: &Stage, layout: &Layout, map: &Map) -> String {
 let end = min({VECTORS}u * i + {VECTORS}u, segments[entry + THREADS]);
 for (var k = {VECTORS}u * i; k < end; k++) {{\n"
     );
-    for (load, of) in stage.loads.iter().enumerate() {
+    if is_anywhere {
+        text += "let at = U(4u * k) + U(0u, 1u, 2u, 3u);\n";
+    }
+    for (load, of) in stage.loads.iter().enumerate().filter(|_| !is_anywhere) {
         let bits = quad(of, &format!("a{load} + k"));
         put!(&mut text, "let v{load} = bitcast<F>({bits});\n");
     }
@@ -72,6 +87,39 @@ for (var k = {VECTORS}u * i; k < end; k++) {{\n"
     text
 }
 
+/// Prints what a function that looks anywhere calls: for each of its inputs what reads an element,
+/// how many there are, and how many along the last axis.
+fn whole_loads(text: &mut String, stage: &Stage, layout: &Layout, map: &Map) {
+    *text += "var<private> own_entry: u32;\n";
+    for term in map.value.terms() {
+        let Term::Call(function, operands) = term else {
+            continue;
+        };
+        let beside = CallerFn::beside(function.number());
+        for (input, of) in operands[..function.content.inputs].iter().enumerate() {
+            // A tensor that is given twice is one load.
+            let Term::Variable(load) = map.value.terms()[of.index()] else {
+                continue;
+            };
+            let of = &stage.loads[load as usize];
+            let (words, binding) = (layout.strides[load as usize], of.binding);
+            let bits = match of.packing {
+                Some(_) => format!("read{binding}(U(at)).x"),
+                None => format!("in{binding}[at / 4u][at % 4u]"),
+            };
+            put!(
+                text,
+                "fn {beside}read{input}(i: i32) -> f32 {{
+let at = operand(own_entry, {load}u) + u32(i);
+return bitcast<f32>({bits});
+}}
+fn {beside}count{input}() -> i32 {{ return i32(operand(own_entry, {words}u)); }}
+fn {beside}width{input}() -> i32 {{ return i32(operand(own_entry, {words}u + 1u)); }}\n"
+            );
+        }
+    }
+}
+
 /// Prints the lines that read four elements of a load at the places `at`. The entry's words of
 /// the load's index, if it has one, begin at `index`.
 pub(super) fn read(text: &mut String, stage: &Stage, load: usize, at: &str, index: u32) {
@@ -79,7 +127,9 @@ pub(super) fn read(text: &mut String, stage: &Stage, load: usize, at: &str, inde
         binding, access, ..
     } = stage.loads[load];
     let value = match access {
-        Access::Flat | Access::Strided | Access::Found => format!("read{binding}({at})"),
+        Access::Flat | Access::Strided | Access::Found | Access::Whole => {
+            format!("read{binding}({at})")
+        }
         Access::Indexed(by) => {
             let (step, limit) = (index, index + 1);
             put!(text, "let x{load} = bitcast<U>(v{by});\n");

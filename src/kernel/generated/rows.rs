@@ -83,7 +83,7 @@ impl Printer<'_> {
     fn read(&self, text: &mut String, load: usize, at: &str) {
         let of = &self.stage.loads[load];
         let value = match of.access {
-            Access::Flat | Access::Strided | Access::Found => single(of, at),
+            Access::Flat | Access::Strided | Access::Found | Access::Whole => single(of, at),
             Access::Indexed(index) => {
                 let step = self.layout.strides[load] + self.rows.outer + self.rows.inner;
                 let limit = step + 1;

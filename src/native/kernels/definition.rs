@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::source::{Problem, declared, printed, read};
+use super::source::{MAX_INPUTS, Problem, Source, declared, is_word_of_wgsl, printed, read};
 use crate::error::Error;
-use crate::graph::{CallerFn, FnContent, ParamType, Twin};
+use crate::graph::{CallerFn, Elements, FnContent, FnForm, ParamType, Twin};
 
 /// Passes that the loops of one element may make together, unless a definition says more.
 const MAX_PASSES: u32 = 1 << 20;
@@ -69,12 +69,20 @@ impl From<u32> for Number {
     }
 }
 
-/// What a kernel computes: a function of elements in WGSL, and the same in Rust for the CPU.
+/// What a kernel computes: a function in WGSL, and the same in Rust for the CPU.
 ///
-/// The code has a function `element`, which takes 1 to 8 values of type `f32` and gives one, and
-/// whatever functions, structs and constants that one needs. The numbers that come with a call are
-/// the fields of `params`. The code is a body and no more: attributes, bindings, barriers,
-/// atomics and variables outside of functions are refused.
+/// The code has one of two functions, and whatever functions, structs and constants that one
+/// needs:
+///
+/// - `fn element(a: f32, b: f32) -> f32`, of 1 to 6 values that broadcasting brings together. It
+///   fuses with what is computed element by element around it.
+/// - `fn at(i: i32) -> f32`, of a place in the first [input](KernelDefinition::input), whose shape
+///   the result has. Inputs are functions of a place: `height(i)`, `height_at(row, col)`,
+///   `height_len()`, `height_rows()`, `height_cols()`, where rows run along the last axis. Places
+///   are clamped to what there is.
+///
+/// The numbers that come with a call are the fields of `params`. The code is a body and no more:
+/// attributes, bindings, barriers, atomics and variables outside of functions are refused.
 ///
 /// ```
 /// # use framebatch::{Blocking, Config, EngineChoice};
@@ -105,13 +113,71 @@ impl From<u32> for Number {
 pub struct KernelDefinition {
     name: String,
     code: String,
+    inputs: Vec<String>,
     params: Vec<(String, ParamType)>,
     max_passes: u32,
     cpu: Option<CpuFunction>,
 }
 
-/// Computes an element: of its values, and of the numbers that come with the call.
-type CpuFunction = Arc<dyn Fn(&[f32], &[Number]) -> f32 + Send + Sync>;
+type ElementFunction = dyn Fn(&[f32], &[Number]) -> f32 + Send + Sync;
+
+type PlaceFunction = dyn Fn(i64, &[KernelInput<'_>], &[Number]) -> f32 + Send + Sync;
+
+/// Computes an element on the CPU.
+#[derive(Clone)]
+enum CpuFunction {
+    /// Of its values, and of the numbers that come with the call.
+    Element(Arc<ElementFunction>),
+    /// Of its place, the inputs, and the numbers.
+    At(Arc<PlaceFunction>),
+}
+
+impl CpuFunction {
+    fn form(&self) -> FnForm {
+        match self {
+            CpuFunction::Element(_) => FnForm::Element,
+            CpuFunction::At(_) => FnForm::At,
+        }
+    }
+}
+
+/// What a kernel's function of a place looks at on the CPU. Places are clamped to what there is.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelInput<'a> {
+    values: &'a [f32],
+    width: i64,
+}
+
+impl KernelInput<'_> {
+    /// The element at a place, row by row.
+    pub fn get(&self, place: i64) -> f32 {
+        let last = self.values.len() - 1;
+        let place = usize::try_from(place).unwrap_or(if place < 0 { 0 } else { last });
+        self.values[place.min(last)]
+    }
+
+    /// The element of a row and a column.
+    pub fn at(&self, row: i64, column: i64) -> f32 {
+        let row = row.clamp(0, self.rows() - 1);
+        self.get(row * self.width + column.clamp(0, self.width - 1))
+    }
+
+    /// How many elements there are; one or more.
+    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> i64 {
+        self.values.len() as i64
+    }
+
+    /// How many rows there are: of all axes but the last together.
+    pub fn rows(&self) -> i64 {
+        self.len() / self.width
+    }
+
+    /// How many elements there are along the last axis.
+    pub fn columns(&self) -> i64 {
+        self.width
+    }
+}
 
 impl std::fmt::Debug for KernelDefinition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -126,10 +192,18 @@ impl KernelDefinition {
         KernelDefinition {
             name: name.into(),
             code: code.into(),
+            inputs: Vec::new(),
             params: Vec::new(),
             max_passes: MAX_PASSES,
             cpu: None,
         }
+    }
+
+    /// Adds a tensor that `at` looks at, by this name; 1 to 6 of them. The values that `element`
+    /// takes are named by its parameters.
+    pub fn input(mut self, name: impl Into<String>) -> KernelDefinition {
+        self.inputs.push(name.into());
+        self
     }
 
     /// Adds a number that comes with each call, of the type of `like`. Another number of a later
@@ -153,7 +227,38 @@ impl KernelDefinition {
         mut self,
         function: impl Fn(&[f32], &[Number]) -> f32 + Send + Sync + 'static,
     ) -> KernelDefinition {
-        self.cpu = Some(Arc::new(function));
+        self.cpu = Some(CpuFunction::Element(Arc::new(function)));
+        self
+    }
+
+    /// The same for a kernel whose function is `at`: of a place, the inputs in the order of their
+    /// definition, and the params.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// use framebatch::KernelDefinition;
+    ///
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let smooth = KernelDefinition::new(
+    ///     "smooth",
+    ///     "fn at(i: i32) -> f32 { return (x(i - 1) + x(i + 1)) * 0.5; }",
+    /// )
+    /// .input("x")
+    /// .cpu_at(|i, inputs, _| (inputs[0].get(i - 1) + inputs[0].get(i + 1)) * 0.5)
+    /// .build()?;
+    ///
+    /// let mut batch = gpu.batch();
+    /// let x = batch.upload(&[0.0, 2.0, 8.0]);
+    /// let smoothed = batch.apply(&smooth, &[x], &[])?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(smoothed)?, [1.0, 4.0, 5.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    pub fn cpu_at(
+        mut self,
+        function: impl Fn(i64, &[KernelInput<'_>], &[Number]) -> f32 + Send + Sync + 'static,
+    ) -> KernelDefinition {
+        self.cpu = Some(CpuFunction::At(Arc::new(function)));
         self
     }
 
@@ -168,7 +273,11 @@ impl KernelDefinition {
     pub fn build(self) -> Result<Kernel, Error> {
         self.check_names()?;
         let params: Vec<&str> = self.params.iter().map(|(name, _)| &**name).collect();
-        let source = read(&self.code, &params).map_err(|problem| self.refuse(&problem))?;
+        let mut source = read(&self.code, &params).map_err(|problem| self.refuse(&problem))?;
+        self.check_form(&source)?;
+        if source.form == FnForm::At {
+            source.inputs.clone_from(&self.inputs);
+        }
         let cpu = self
             .cpu
             .map(|function| twin(&self.name, &self.params, function));
@@ -176,6 +285,7 @@ impl KernelDefinition {
         let content = FnContent {
             name: self.name,
             code: source.code + &declared,
+            form: source.form,
             inputs: source.inputs.len(),
             max_passes: source.has_loops.then_some(self.max_passes),
             params: self.params.iter().map(|(_, kind)| *kind).collect(),
@@ -188,14 +298,39 @@ impl KernelDefinition {
         })
     }
 
-    fn check_names(&self) -> Result<(), Error> {
-        let is_name = |name: &str| {
-            let mut letters = name.chars();
-            letters
-                .next()
-                .is_some_and(|first| first.is_ascii_alphabetic())
-                && letters.all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
+    /// Refuses what is of the other of the two functions than the code has.
+    fn check_form(&self, source: &Source) -> Result<(), Error> {
+        let problem = match source.form {
+            _ if self
+                .cpu
+                .as_ref()
+                .is_some_and(|cpu| cpu.form() != source.form) =>
+            {
+                "`cpu` is for the function `element`, and `cpu_at` for `at`".into()
+            }
+            FnForm::Element if !self.inputs.is_empty() => {
+                "the values that `element` takes are named by its parameters; leave `input` out"
+                    .into()
+            }
+            FnForm::At if !(1..=MAX_INPUTS).contains(&self.inputs.len()) => {
+                format!(
+                    "`at` looks at 1 to {MAX_INPUTS} inputs, got {}",
+                    self.inputs.len()
+                )
+            }
+            _ => match self.inputs.iter().enumerate().find(|(at, name)| {
+                !is_name(name) || is_word_of_wgsl(name) || self.inputs[..*at].contains(name)
+            }) {
+                Some((_, name)) => {
+                    format!("an input has a name of its own that is no word of WGSL, got '{name}'")
+                }
+                None => return Ok(()),
+            },
         };
+        Err(Error::InvalidInput(format!("{}: {problem}", self.name)))
+    }
+
+    fn check_names(&self) -> Result<(), Error> {
         if !is_name(&self.name) {
             return Err(Error::InvalidInput(format!(
                 "kernel: a name is letters, digits and underscores and begins with a letter, got '{}'",
@@ -232,23 +367,39 @@ impl KernelDefinition {
     }
 }
 
+/// Whether a name is letters, digits and underscores, and begins with a letter.
+fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    let first = letters.next();
+    first.is_some_and(|first| first.is_ascii_alphabetic())
+        && letters.all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
+}
+
 /// What the CPU computes columns with: a function of single elements.
 fn twin(name: &str, params: &[(String, ParamType)], function: CpuFunction) -> Twin {
     let name = name.to_owned();
     let kinds: Vec<ParamType> = params.iter().map(|(_, kind)| *kind).collect();
-    Arc::new(move |operands, to| {
-        let (inputs, params) = operands.split_at(operands.len() - kinds.len());
+    Arc::new(move |of, to| {
+        let (inputs, params) = of.columns.split_at(of.columns.len() - kinds.len());
         // A number is the same for all elements of a call.
         let numbers: Vec<Number> = (kinds.iter().zip(params))
             .map(|(kind, column)| Number::of(*kind, column[0].to_bits()))
             .collect();
-        let mut values = vec![0.0; inputs.len()];
-        let each = || {
-            for (at, to) in to.iter_mut().enumerate() {
-                for (value, column) in values.iter_mut().zip(inputs) {
-                    *value = column[at];
+        let each = || match &function {
+            CpuFunction::Element(function) => {
+                let mut values = vec![0.0; inputs.len()];
+                for (at, to) in to.iter_mut().enumerate() {
+                    for (value, column) in values.iter_mut().zip(inputs) {
+                        *value = column[at];
+                    }
+                    *to = function(&values, &numbers);
                 }
-                *to = function(&values, &numbers);
+            }
+            CpuFunction::At(function) => {
+                let inputs = looked_at(of, inputs);
+                for (at, to) in (of.first as i64..).zip(to) {
+                    *to = function(at, &inputs, &numbers);
+                }
             }
         };
         catch_unwind(AssertUnwindSafe(each)).map_err(|_| {
@@ -257,6 +408,16 @@ fn twin(name: &str, params: &[(String, ParamType)], function: CpuFunction) -> Tw
             ))
         })
     })
+}
+
+/// The inputs of a function of a place.
+fn looked_at<'a>(of: &Elements<'_>, inputs: &[&'a [f32]]) -> Vec<KernelInput<'a>> {
+    let inputs = inputs.iter().zip(of.widths);
+    let inputs = inputs.map(|(values, width)| KernelInput {
+        values,
+        width: i64::from(*width),
+    });
+    inputs.collect()
 }
 
 /// A kernel of the program's own, which [`Batch::apply`](crate::Batch::apply) applies. Copies are

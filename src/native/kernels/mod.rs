@@ -8,7 +8,7 @@ mod scanner;
 mod source;
 mod words;
 
-pub use definition::{Kernel, KernelDefinition, Number};
+pub use definition::{Kernel, KernelDefinition, KernelInput, Number};
 
 #[cfg(test)]
 mod tests;

@@ -6,13 +6,15 @@
 
 use super::scanner::{Kind, Token, tokens, without_comments};
 use super::words::{REFUSED, WGSL};
-use crate::graph::{ADDED, BESIDE, CallerFn, MARK, ParamType};
+use crate::graph::{ADDED, BESIDE, CallerFn, FnForm, MARK, ParamType};
 
 /// Code that may become part of a kernel.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Source {
     /// The code with its names marked and its loops counted.
     pub(super) code: String,
+    /// Whether the function is `element` or `at`.
+    pub(super) form: FnForm,
     /// The names of the values that `element` takes.
     pub(super) inputs: Vec<String>,
     /// Whether there are loops.
@@ -51,7 +53,7 @@ pub(super) fn read(code: &str, params: &[&str]) -> Result<Source, Problem> {
         awaits_body: false,
         has_loops: false,
         is_looping: false,
-        inputs: None,
+        found: None,
     };
     while reader.next < tokens.len() {
         reader.step().map_err(|problem| Problem {
@@ -60,15 +62,17 @@ pub(super) fn read(code: &str, params: &[&str]) -> Result<Source, Problem> {
         })?;
     }
     reader.copy_to(code.len());
-    let Some(inputs) = reader.inputs else {
+    let Some((form, inputs)) = reader.found else {
         return Err(Problem {
             at: 0,
-            message: "there is no function `element`; write `fn element(x: f32) -> f32 { … }`"
+            message: "there is no function `element`; write `fn element(x: f32) -> f32 { … }`, \
+                      or `fn at(i: i32) -> f32 { … }`"
                 .into(),
         });
     };
     Ok(Source {
         code: reader.made,
+        form,
         inputs,
         has_loops: reader.has_loops,
     })
@@ -94,7 +98,8 @@ struct Reader<'a> {
     has_loops: bool,
     /// Whether there are loops in the function that is open.
     is_looping: bool,
-    inputs: Option<Vec<String>>,
+    /// The function that was asked for, and the names of the values that it takes.
+    found: Option<(FnForm, Vec<String>)>,
 }
 
 impl<'a> Reader<'a> {
@@ -191,14 +196,35 @@ impl<'a> Reader<'a> {
                 self.result = Some(given.concat());
             }
         }
-        if name != "element" {
-            return Ok(());
+        let form = match name {
+            "element" => FnForm::Element,
+            "at" => FnForm::At,
+            _ => return Ok(()),
+        };
+        if self.found.is_some() {
+            return Err(problem(
+                tokens[0],
+                "there is one function `element`, or one `at`, and not both",
+            ));
         }
         if self.result.as_deref() != Some("f32") {
-            return Err(problem(tokens[0], "`element` must give an f32: `-> f32`"));
+            return Err(problem(
+                tokens[0],
+                &format!("`{name}` must give an f32: `-> f32`"),
+            ));
         }
         let mut inputs = Vec::new();
         let taken = tokens.get(2..end.saturating_sub(1)).unwrap_or_default();
+        if form == FnForm::At {
+            if !matches!(taken, [_, colon, of] if colon.is(":") && of.text == "i32") {
+                return Err(problem(
+                    tokens[0],
+                    "`at` takes a place: `fn at(i: i32) -> f32`",
+                ));
+            }
+            self.found = Some((form, inputs));
+            return Ok(());
+        }
         for input in taken
             .split(|token| token.is(","))
             .filter(|input| !input.is_empty())
@@ -216,9 +242,9 @@ impl<'a> Reader<'a> {
             }
         }
         if inputs.is_empty() || inputs.len() > MAX_INPUTS {
-            return Err(problem(tokens[0], "`element` takes 1 to 8 values"));
+            return Err(problem(tokens[0], "`element` takes 1 to 6 values"));
         }
-        self.inputs = Some(inputs);
+        self.found = Some((form, inputs));
         Ok(())
     }
 
@@ -290,9 +316,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What stands behind code: the type and the variable of params, and the variables of loops.
+/// What stands behind code: what `at` looks at, the type and the variable of params, and the
+/// variables of loops.
 pub(super) fn declared(source: &Source, params: &[(String, ParamType)]) -> String {
     let mut text = String::from("\n");
+    if source.form == FnForm::At {
+        for (input, name) in source.inputs.iter().enumerate() {
+            text += &looking(input, name);
+        }
+    }
     if !params.is_empty() {
         let fields = params
             .iter()
@@ -306,6 +338,25 @@ pub(super) fn declared(source: &Source, params: &[(String, ParamType)]) -> Strin
     text
 }
 
+/// The functions by which `at` looks at an input: at a place, and at a row and a column, clamped to
+/// what there is.
+fn looking(input: usize, name: &str) -> String {
+    format!(
+        "fn #{name}_len() -> i32 {{ return $count{input}(); }}
+fn #{name}_cols() -> i32 {{ return $width{input}(); }}
+fn #{name}_rows() -> i32 {{ return $count{input}() / $width{input}(); }}
+fn #{name}(i: i32) -> f32 {{ return $read{input}(clamp(i, 0, $count{input}() - 1)); }}
+fn #{name}_at(row: i32, col: i32) -> f32 {{
+return $read{input}(clamp(row, 0, #{name}_rows() - 1) * $width{input}() + clamp(col, 0, $width{input}() - 1));
+}}\n"
+    )
+}
+
+/// Whether a name means something in all code.
+pub(super) fn is_word_of_wgsl(name: &str) -> bool {
+    has(WGSL, name) || has(REFUSED, name)
+}
+
 /// Code as it stands in kernels, where the function has a number.
 pub(super) fn printed(code: &str) -> impl FnOnce(u32) -> String + use<> {
     let code = code.replace(ADDED, "");
@@ -316,7 +367,7 @@ pub(super) fn printed(code: &str) -> impl FnOnce(u32) -> String + use<> {
 }
 
 /// The most values that `element` takes.
-pub(super) const MAX_INPUTS: usize = 8;
+pub(super) const MAX_INPUTS: usize = 6;
 
 /// A token as it stands in the code that was made.
 fn marked(token: &Token<'_>) -> String {

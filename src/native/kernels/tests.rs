@@ -6,6 +6,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::source::read;
+use crate::graph::FnForm;
+
 use super::words::{REFUSED, WGSL};
 
 fn data(name: &str) -> Value {
@@ -24,6 +26,7 @@ fn code_is_read_as_the_table_says() {
             Ok(source) => json!({
                 // What was added stands between « and » in the table.
                 "made": source.code.replace('\u{2}', "«").replace('\u{3}', "»"),
+                "form": if source.form == FnForm::At { "at" } else { "element" },
                 "inputs": source.inputs,
                 "hasLoops": source.has_loops,
             }),

@@ -69,6 +69,11 @@ impl Cutter<'_> {
                         self.forced[base(values, *operand)] = true;
                     }
                 }
+                Primitive::At(ref function, _) => {
+                    for operand in &value.operands[..function.content.inputs] {
+                        self.forced[*operand] = true;
+                    }
+                }
                 // The values that are bound are the same whatever the dimensions of a call.
                 Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => {
                     let moved = value.operands[0];
@@ -124,7 +129,10 @@ impl Cutter<'_> {
         let is_one = !is_output && uses.iter().all(|used| used == &uses[0]);
         let only = uses.first().copied().filter(|_| is_one);
         match &value.primitive {
-            Primitive::Concat(_) | Primitive::Partial { .. } | Primitive::Attention(_) => false,
+            Primitive::Concat(_)
+            | Primitive::Partial { .. }
+            | Primitive::Attention(_)
+            | Primitive::At(..) => false,
             Primitive::Reduce { over, .. } => {
                 only.is_some_and(|used| self.stages.join_reduction(id, used, *over))
             }
@@ -192,6 +200,12 @@ impl Cutter<'_> {
             let shape = self.lowered.values[value.operands[1]].shape;
             let view = used.view.indexes(axis, shape);
             self.stages.add_use(value.operands[1], Use { view, ..used });
+            return;
+        }
+        if let Primitive::At(function, _) = &value.primitive {
+            for operand in &value.operands[..function.content.inputs] {
+                self.is_gathered[*operand] = true;
+            }
             return;
         }
         if let Primitive::Partial { axes, .. } = value.primitive {

@@ -63,6 +63,8 @@ pub(super) struct DraftLoad {
     /// The stride along each dimension of the domain.
     pub(super) strides: [u32; MAX_RANK],
     pub(super) index: Option<Index>,
+    /// Elements and columns, where a function looks at any place.
+    pub(super) whole: Option<[u32; 2]>,
 }
 
 /// What the load of a gather adds to its address.
@@ -170,6 +172,23 @@ impl Draft {
                 let operands = places.map(|place| operand(self, place)).collect();
                 self.push(DraftTerm::Call(Arc::clone(function), operands))
             }
+            Primitive::At(function, seen) => {
+                let inputs = value.operands.iter().zip(seen);
+                let inputs = inputs.map(|(input, seen)| {
+                    self.load(DraftLoad {
+                        source: source(context, *input),
+                        offset: 0,
+                        strides: [0; MAX_RANK],
+                        index: None,
+                        whole: Some([seen.count(), seen.dims().last().map_or(1, |dim| *dim)]),
+                    })
+                });
+                let mut terms = inputs.collect::<Vec<_>>();
+                for place in seen.len()..value.operands.len() {
+                    terms.push(operand(self, place));
+                }
+                self.push(DraftTerm::Call(Arc::clone(function), terms.into()))
+            }
             Primitive::Reduce { fold, .. } | Primitive::Partial { fold, .. } => {
                 let a = operand(self, 0);
                 self.push(DraftTerm::Fold(*fold, a))
@@ -210,6 +229,7 @@ impl Draft {
             offset,
             strides,
             index: None,
+            whole: None,
         })
     }
 
@@ -238,6 +258,7 @@ impl Draft {
                 stride: natural[axis],
                 limit: shape.dims()[axis],
             }),
+            whole: None,
         })
     }
 

@@ -87,6 +87,7 @@ impl Geometry<'_> {
         let accesses: Vec<Access> = (self.draft.loads.iter())
             .map(|load| match load.index {
                 Some(index) => Access::Indexed(index.load),
+                None if load.whole.is_some() => Access::Whole,
                 // The address of a whole tensor is a multiple of four words, and so is this one.
                 None if load.strides == natural && load.offset % 4 == 0 => Access::Flat,
                 None => Access::Strided,
@@ -100,7 +101,12 @@ impl Geometry<'_> {
         if is_strided {
             sizes.words.push(shape.count());
         }
-        if is_strided || accesses.iter().any(|access| *access != Access::Flat) {
+        // What a function looks at any place of has no strides.
+        let is_placed = |access: &Access| !matches!(access, Access::Flat | Access::Whole);
+        if let [Access::Whole, ..] = accesses[..] {
+            let wholes = self.draft.loads.iter().filter_map(|load| load.whole);
+            sizes.words.extend(wholes.flatten());
+        } else if is_strided || accesses.iter().any(is_placed) {
             let mut all = self.dimensions(shape, &|_| true);
             all.collapse(0);
             rank = all.dims.len();

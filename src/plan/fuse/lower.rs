@@ -11,7 +11,7 @@ use crate::graph::chain::{
     Chain, Heads, Node, Norm, Op, Range, Reduced, Reduction, as_column, as_row,
 };
 use crate::graph::shape::{MAX_RANK, Shape};
-use crate::graph::{BinaryFn, CallerFn, UnaryFn};
+use crate::graph::{BinaryFn, CallerFn, FnForm, UnaryFn};
 use crate::program::{Fold, STRIP};
 use crate::tensor::DType;
 
@@ -29,6 +29,9 @@ pub(super) enum Primitive {
     Where,
     /// A function of the caller's own.
     Call(Arc<CallerFn>),
+    /// A function of the caller's own that looks at any place of its inputs, which lie in memory
+    /// and are seen as of these shapes.
+    At(Arc<CallerFn>, Box<[Shape]>),
     /// One value for at most [`STRIP`] values along axes.
     Reduce {
         fold: Fold,
@@ -111,6 +114,15 @@ impl Lowered {
             Op::Unary(function) => Primitive::Unary(*function),
             Op::Binary(function) => Primitive::Binary(*function),
             Op::Where => Primitive::Where,
+            Op::Call(function) if function.content.form == FnForm::At => {
+                let (inputs, params) = operands.split_at(function.content.inputs);
+                let seen = inputs.iter().map(|x| self.values[*x].shape).collect();
+                let whole = inputs.iter().map(|x| self.whole(*x));
+                let mut operands = whole.collect::<Vec<_>>();
+                operands.extend(params);
+                let primitive = Primitive::At(Arc::clone(function), seen);
+                return self.push(primitive, &operands, node.shape, node.dtype);
+            }
             Op::Call(function) => Primitive::Call(Arc::clone(function)),
             Op::Clamp => {
                 let raised = self.binary(BinaryFn::Maximum, operands[0], operands[1]);
@@ -266,6 +278,30 @@ impl Lowered {
         match self.values[base(&self.values, x)].primitive {
             Primitive::Constant(_) => self.push(Primitive::Concat(0), &[x], shape, dtype),
             _ => x,
+        }
+    }
+
+    /// The value row by row in memory, or a copy of it.
+    fn whole(&mut self, mut x: usize) -> usize {
+        loop {
+            let Value {
+                primitive,
+                operands,
+                shape,
+                dtype,
+            } = &self.values[x];
+            match primitive {
+                Primitive::Reshape => x = operands[0],
+                Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Constant(_) => {
+                    let (count, shape, dtype) = (shape.count(), *shape, *dtype);
+                    // A number has no axis to be copied along.
+                    let row = Shape::SCALAR.with_inner(count);
+                    let of = if shape.rank() == 0 { row } else { shape };
+                    let seen = self.reshape(x, of);
+                    return self.push(Primitive::Concat(0), &[seen], of, dtype);
+                }
+                _ => return x,
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::stage_run::{Elements, IndexedLoad, RowLines, Run, copy};
 use super::strided::Places;
-use crate::device::cpu::expr::BLOCK;
+use crate::device::cpu::expr::{BLOCK, Whole};
 use crate::program::{Access, Map};
 
 /// Computes some elements of one call.
@@ -12,6 +12,7 @@ pub(super) fn run(run: &Run<'_>, map: &Map, wanted: RowLines<'_>) {
     run.fill_scalars(columns, BLOCK.min(lines.len()));
     for first in lines.clone().step_by(BLOCK) {
         let elements = BLOCK.min(lines.end - first);
+        columns.first = first;
         let result = Places {
             offset: run.sizes.result,
             dims: if map.is_strided { &dims } else { &[] },
@@ -29,8 +30,17 @@ pub(super) fn run(run: &Run<'_>, map: &Map, wanted: RowLines<'_>) {
             }
             let offset = run.sizes.offsets[load];
             let strides = run.layout.strides[load];
+            if of.access == Access::Whole {
+                let whole = Whole {
+                    at: offset as usize,
+                    count: run.word(strides) as usize,
+                    width: run.word(strides + 1),
+                };
+                columns.refer_whole(load, whole);
+                continue;
+            }
             let (dims, by) = match of.access {
-                Access::Flat | Access::Found => (&[][..], &[][..]),
+                Access::Flat | Access::Found | Access::Whole => (&[][..], &[][..]),
                 Access::Strided | Access::Indexed(_) => (&dims[..], run.words(strides, map.rank)),
             };
             let places = Places {
