@@ -34,7 +34,7 @@ import {
   type TensorBuffer,
   type TensorOptions,
 } from "framebatch";
-import { type Kernel } from "framebatch/kernels";
+import { type Kernel, type Verification } from "framebatch/kernels";
 import {
   type BlendLayer,
   type Clip,
@@ -381,6 +381,13 @@ const looking = gpu.kernel({
     k * x(i) + x.at(0, i) + x.size + x.rows + x.columns,
 });
 const looked: Tensor = looking({ x: [1] }, { k: 2 });
+const verified: Promise<Verification> = gpu.verify(
+  decay,
+  [{ values: { height: floats, speed: 1 }, params: { dt: 1, n: 1 } }],
+  { tolerance: 1e-6 },
+);
+// @ts-expect-error No such value.
+void gpu.verify(decay, [{ values: { width: 1 } }]);
 const wrong = {
   name: "",
   inputs: { x: "f32" },
@@ -390,7 +397,7 @@ const wrong = {
 // @ts-expect-error No such value.
 gpu.kernel({ ...wrong, cpu: ({ y }) => y });
 
-export { decayed, kernel, looked, ofData };
+export { decayed, kernel, looked, ofData, verified };
 export { fraction, place };
 export { dimensions, embedding, embeddings, kept2 };
 export { blended, row, sampled, stored };

@@ -1,5 +1,10 @@
 //! Kernels of a page's own: their definitions, and the functions that compute them on the CPU.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "the memory of WebAssembly has 32-bit addresses"
+)]
+
 use std::cell::RefCell;
 use std::sync::Arc;
 

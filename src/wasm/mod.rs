@@ -128,6 +128,7 @@ impl Core {
     }
 
     /// Defines a kernel of the page's own, which chains name by its number.
+    #[expect(clippy::too_many_arguments, reason = "so JavaScript says it")]
     pub fn kernel(
         &self,
         number: u32,

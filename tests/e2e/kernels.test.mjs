@@ -332,7 +332,10 @@ test("on the CPU a kernel without a function is unsupported, and a throw fails i
     assert.match(none.message, /none: calls run on the CPU/);
     assert.deepEqual(first.value, [2]);
     assert.equal(thrown.code, "invalid-input");
-    assert.match(thrown.message, /throws: its function for the CPU threw: as the test/);
+    assert.match(
+      thrown.message,
+      /throws: its function for the CPU threw: as the test/,
+    );
     assert.deepEqual(last.value, [6, 7]);
     assert.deepEqual(found.made, [{ value: [5] }, { value: [0] }]);
   }));
@@ -381,4 +384,94 @@ test("a kernel may be defined and called while the session opens, and in several
       [1, 3],
       [1, 3],
     ]);
+  }));
+
+test("verify finds what the code and its function for the CPU differ in", () =>
+  onPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu" });
+      const cases = [
+        { values: { height: floats(100, 1), speed: 0.5 }, params: { dt: 0.1 } },
+        {
+          values: {
+            height: [
+              [1, 2],
+              [3, 4],
+            ],
+            speed: [[2], [1]],
+          },
+          params: { dt: 0.25 },
+        },
+      ];
+      const good = await gpu.verify(decay(gpu), cases);
+      const wrong = gpu.kernel({
+        name: "wrong",
+        inputs: { x: "f32" },
+        output: "f32",
+        code: "fn element(x: f32) -> f32 { return select(x, x + 0.5, x == 3.0); }",
+        cpu: ({ x }) => x,
+      });
+      const bad = await gpu.verify(wrong, [
+        { values: { x: [1] } },
+        { values: { x: [1, 2, 3] } },
+      ]);
+      const around = gpu.kernel({
+        name: "around",
+        inputs: { x: "f32" },
+        output: "f32",
+        code: "fn at(i: i32) -> f32 { return x(i + 1) + x_at(i / x_cols() + 1, 0); }",
+        cpuAt: (i, { x }) => x(i + 1) + x.at(Math.floor(i / x.columns) + 1, 0),
+      });
+      const looked = await gpu.verify(
+        around,
+        [
+          {
+            values: {
+              x: [
+                [1, 2],
+                [3, 4],
+                [5, 6],
+              ],
+            },
+          },
+        ],
+        { tolerance: 0 },
+      );
+      const none = gpu.kernel({
+        name: "none",
+        inputs: { x: "f32" },
+        output: "f32",
+        code: "fn element(x: f32) -> f32 { return x; }",
+      });
+      const code = (promise) =>
+        promise.then(
+          () => "",
+          ({ code, message }) => `${code}: ${message}`,
+        );
+      const refused = [
+        await code(gpu.verify(none, [])),
+        await code(gpu.verify(() => 0, [])),
+        await code(gpu.verify(wrong, [], { tolerance: -1 })),
+      ];
+      return { good, bad, looked, refused };
+    });
+    assert.equal(found.good.ok, true);
+    assert.ok(found.good.worst.off < 1e-5);
+    assert.equal(found.bad.ok, false);
+    const { off, ...worst } = found.bad.worst;
+    assert.deepEqual(worst, { case: 1, place: 2, got: 3.5, expected: 3 });
+    assert.ok(Math.abs(off - 0.5 / 3) < 1e-6);
+    assert.equal(found.looked.ok, true);
+    assert.match(
+      found.refused[0],
+      /^invalid-input: none: there is no function for the CPU/,
+    );
+    assert.match(
+      found.refused[1],
+      /^invalid-input: verify: give a kernel of gpu.kernel/,
+    );
+    assert.match(
+      found.refused[2],
+      /^invalid-input: verify: tolerance must be a number from 0, got -1/,
+    );
   }));

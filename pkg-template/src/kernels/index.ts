@@ -9,6 +9,12 @@ import type { Inputs, KernelDefinition, Params } from "./definition.js";
 import type { Kernel } from "./kernel.js";
 import { defineKernel } from "./kernels.js";
 import {
+  type Verification,
+  verify,
+  type VerifyCase,
+  type VerifyOptions,
+} from "./verify.js";
+import {
   type ItemFunction,
   runAll,
   type RunAllOptions,
@@ -24,6 +30,12 @@ export type {
   Params,
 } from "./definition.js";
 export type { Kernel } from "./kernel.js";
+export type {
+  Verification,
+  VerifiedElement,
+  VerifyCase,
+  VerifyOptions,
+} from "./verify.js";
 export type {
   ItemContext,
   ItemFunction,
@@ -60,6 +72,22 @@ declare module "../session/session.js" {
     >(
       definition: KernelDefinition<Of, With>,
     ): Kernel<Of, With>;
+
+    /**
+     * Computes cases of a kernel by the session, and by the kernel's function for the CPU in
+     * the page: whether both agree, and the element that is off by most. For tests of the code.
+     * Rejects with `invalid-input` for a kernel without such a function, and with what befalls
+     * the calls. With `import "framebatch/kernels"`.
+     *
+     * @example
+     * const values = { height: [1, 2, 3], speed: 0.5 };
+     * const { ok, worst } = await gpu.verify(decay, [{ values, params: { dt: 0.1 } }]);
+     */
+    verify<Of extends Inputs, With extends Params>(
+      kernel: Kernel<Of, With>,
+      cases: readonly VerifyCase<Of, With>[],
+      options?: VerifyOptions,
+    ): Promise<Verification>;
 
     /**
      * Runs `fn` for each item, and says what became of each: a result, an error, or that
@@ -111,6 +139,15 @@ Object.assign(Session.prototype, {
     definition: KernelDefinition<Inputs, Params>,
   ): Kernel<Inputs, Params> {
     return defineKernel(callsOf(this), definition);
+  },
+
+  verify<Of extends Inputs, With extends Params>(
+    this: Session,
+    kernel: Kernel<Of, With>,
+    cases: readonly VerifyCase<Of, With>[],
+    options?: VerifyOptions,
+  ): Promise<Verification> {
+    return verify(callsOf(this), kernel, cases, options);
   },
 
   runAll<Item, Result>(
