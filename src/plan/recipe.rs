@@ -98,6 +98,16 @@ impl Recipe {
         self.schedule.has_caller_fns
     }
 
+    /// The numbers of the functions of callers that calls apply.
+    pub fn caller_fns(&self) -> Vec<u32> {
+        if !self.has_caller_fns() {
+            return Vec::new();
+        }
+        let stages = self.schedule.program.stages.iter();
+        let functions = stages.flat_map(|stage| stage.caller_fns());
+        functions.map(|function| function.number()).collect()
+    }
+
     /// The tensors that a call writes; `set` are the resident tensors that the call names.
     pub fn written<'a>(&'a self, set: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
         let inputs = self.schedule.written.iter();

@@ -30,9 +30,11 @@ impl<D: Device> Session<D> {
         }
         self.life.end(loss);
         // A device takes batches in order: it was at work on the oldest batch.
-        let mut flying = self.queue.in_flight_mut().iter_mut();
-        if let Some(oldest) = flying.find(|flying| flying.way.needs_device()) {
-            oldest.batch.payload.losses += 1;
+        let flying = self.queue.in_flight_mut();
+        let oldest = (flying.iter()).position(|flying| flying.way.needs_device());
+        if let Some(oldest) = oldest {
+            flying[oldest].batch.payload.losses += 1;
+            self.blame(oldest);
         }
         let has_answered = self.life.has_answered();
         // The compiler was at work on all parked batches. If the device answered other

@@ -134,6 +134,7 @@ impl<D: Device> Session<D> {
     /// are refused because they read lost tensors: the batch is over.
     pub(super) fn prepare(&mut self, at: usize, now: Millis) -> bool {
         self.refuse_readers_of_lost(at);
+        self.refuse_blamed(at);
         if self.queue.flying(at).is_empty() {
             let emptied = self.queue.settle(at).batch;
             self.recycle(emptied.payload);

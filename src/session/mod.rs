@@ -8,6 +8,7 @@ mod admission;
 mod arena_pool;
 mod batch_cost;
 mod batch_metrics;
+mod blame;
 mod calibration;
 mod cancellation;
 mod chunking;
@@ -45,6 +46,7 @@ mod slabs;
 mod stats;
 mod structures;
 mod submission;
+mod suspicion;
 mod tensor_table;
 mod tensors;
 mod tuned_values;
@@ -77,6 +79,7 @@ pub use tuning::{Kept, Tuning};
 pub use writes::Answered;
 
 use self::arena_pool::ArenaPool;
+use self::blame::Blame;
 use self::calibration::Calibration;
 use self::compile_gate::CompileGate;
 use self::devices::Devices;
@@ -124,6 +127,8 @@ pub struct Session<D> {
     /// The tensors that the call being submitted writes.
     written_tensors: Vec<u32>,
     gate: CompileGate,
+    /// The functions of callers over which devices were lost.
+    blame: Blame,
     /// When the last flight of a batch landed.
     last_landing: Millis,
     /// The device that computed the newest slice of low work, or a part of it if that was the
@@ -168,6 +173,7 @@ impl<D: Device> Session<D> {
             answered: Vec::new(),
             named_tensors: Vec::new(),
             written_tensors: Vec::new(),
+            blame: Blame::default(),
             gate: CompileGate::default(),
             last_landing: Millis::default(),
             explained: None,

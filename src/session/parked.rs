@@ -79,6 +79,10 @@ impl<D: Device> Session<D> {
     /// Parks the calls of a batch that was just taken, by its place in flight, that cannot
     /// go yet. Whether any call goes.
     pub(super) fn park_unready(&mut self, at: usize, now: Millis) -> bool {
+        if let Some(leaves) = self.leaves_of_suspects(at) {
+            self.gate.open();
+            return self.park(at, &leaves, now);
+        }
         let batch = self.queue.flying(at);
         // A batch that has cost so many devices goes as it is, so that no other batch is
         // blamed if the next device is lost as well.
@@ -113,13 +117,18 @@ impl<D: Device> Session<D> {
         } else {
             self.keep_order_of_parked(self.queue.flying(at), &mut leaves);
         }
+        self.park(at, &leaves, now)
+    }
+
+    /// Parks the marked calls of a batch in flight, by its place. Whether any call goes.
+    fn park(&mut self, at: usize, leaves: &[bool], now: Millis) -> bool {
         if !leaves.contains(&true) {
             return true;
         }
         if !self.queue.has_parked() {
             self.gate.park(now);
         }
-        let is_joined = self.join_newest_parked(at, &leaves);
+        let is_joined = self.join_newest_parked(at, leaves);
         match (is_joined, leaves.contains(&false)) {
             (true, true) => true,
             (true, false) => {
@@ -131,7 +140,7 @@ impl<D: Device> Session<D> {
                 let payload = Payload::new(Arena::default());
                 let mut other = self.queue.offshoot(at, payload);
                 let batch = self.queue.flying_mut(at);
-                move_calls(batch, &leaves, &mut other, &mut self.tensors);
+                move_calls(batch, leaves, &mut other, &mut self.tensors);
                 self.queue.park(other);
                 true
             }
@@ -226,7 +235,7 @@ impl<D: Device> Session<D> {
 
     /// Marks the calls that are to stay behind a marked one: one of both writes a tensor that the
     /// other names.
-    fn keep_order_of_parked(&self, batch: &Batch, leaves: &mut [bool]) {
+    pub(super) fn keep_order_of_parked(&self, batch: &Batch, leaves: &mut [bool]) {
         if batch.payload.written.is_empty() {
             return; // Most batches write nothing.
         }

@@ -79,6 +79,7 @@ impl<D: Device> Session<D> {
             self.life.proved();
             self.recovery.proved();
             batch.payload.losses = 0; // Answered calls are not sent again.
+            self.acquit(at);
         }
         let next = match is_last {
             true => {

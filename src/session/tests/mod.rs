@@ -19,6 +19,7 @@ mod out_of_memory;
 mod priorities;
 mod refusal;
 mod structures;
+mod suspicion;
 mod takeover;
 mod tuned;
 mod under_random_events;
