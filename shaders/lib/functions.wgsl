@@ -100,6 +100,9 @@ fn signum(x: F) -> F {
     return select(positive, F(-1.0), (bits - U(0x80000001u)) < U(0x7f800000u));
 }
 
+// Whether a value is what a caller's function gives whose loops were stopped, which src/graph/expr.rs says.
+fn stopped(x: F) -> F { return select(F(0.0), F(1.0), bitcast<U>(x) == U(0x7fd5c0deu)); }
+
 // The digits in front of a float's exponent, as a whole number.
 fn digits(size: U) -> U { return (size & U(0x7fffffu)) | select(U(0u), U(0x800000u), size >= U(0x800000u)); }
 

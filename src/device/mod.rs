@@ -150,6 +150,14 @@ impl Readback {
         }
     }
 
+    /// One word of the results.
+    pub(crate) fn word(&self, at: u32) -> u32 {
+        match self {
+            Readback::Host(words) => words[at as usize],
+            Readback::Mapped(mapped) => mapped.word(at),
+        }
+    }
+
     /// The results, or [`Error::DeviceLost`] where they went with their device before anybody
     /// took them.
     pub(crate) fn still_there(self) -> Result<Readback, Error> {

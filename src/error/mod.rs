@@ -162,6 +162,12 @@ pub enum Error {
     #[error("{0}")]
     OnDevice(String),
 
+    /// The loops of an element made as many passes as a kernel of the program's own may, by its name.
+    #[error(
+        "{0}: the loops of an element made as many passes as they may together; end them, or raise the definition's number of passes"
+    )]
+    Endless(String),
+
     /// A kernel of the program's own, by its name, cannot be computed by the CPU.
     #[error(
         "{0}: calls run on the CPU, for which this kernel has no function; give its definition `cpu`"
@@ -201,9 +207,10 @@ impl Error {
                 Code::Unsupported
             }
             Error::NoAdapter(_) => Code::NoAdapter,
-            Error::TooLarge { .. } | Error::TooManyGroups { .. } | Error::TooMany => {
-                Code::LimitExceeded
-            }
+            Error::TooLarge { .. }
+            | Error::TooManyGroups { .. }
+            | Error::TooMany
+            | Error::Endless(_) => Code::LimitExceeded,
             Error::QueueFull { .. } => Code::QueueFull,
             Error::Superseded => Code::Superseded,
             Error::Timeout => Code::Timeout,

@@ -93,11 +93,13 @@ pub enum UnaryFn {
     Recip,
     /// Tangent.
     Tan,
+    /// 1 where the value is what a caller's function gives whose loops were stopped, else 0.
+    Stopped,
 }
 
 impl UnaryFn {
     /// The functions of tensors, in the order of their numbers on the wire. All other functions
-    /// are of formulas only.
+    /// are of formulas only, or of what is lowered.
     pub const OF_TENSORS: [UnaryFn; 17] = [
         UnaryFn::Relu,
         UnaryFn::Sigmoid,
@@ -118,9 +120,12 @@ impl UnaryFn {
         UnaryFn::Sign,
     ];
 
-    const NAMES: [&str; 19] = [
+    /// The bits of the value of an element whose loops were stopped: a NaN that nothing computes.
+    pub const STOPPED: u32 = 0x7fd5_c0de;
+
+    const NAMES: [&str; 20] = [
         "relu", "sigmoid", "tanh", "silu", "gelu", "geluTanh", "exp", "log", "sqrt", "abs", "neg",
-        "sin", "cos", "floor", "ceil", "round", "sign", "recip", "tan",
+        "sin", "cos", "floor", "ceil", "round", "sign", "recip", "tan", "stopped",
     ];
 
     /// The name in formulas, messages and plans.

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::CallerFn;
+use super::{CallerFn, UnaryFn};
 use crate::graph::{FnContent, FnForm, ParamType};
 
 /// Whether a kernel computes one element at a time, or four.
@@ -12,10 +12,6 @@ pub(super) enum Lanes {
     One,
     Four,
 }
-
-/// The bits of what an element is whose loops were stopped. A compiler must not take them for a
-/// constant, which it would refuse.
-const NAN: &str = "bitcast<f32>(0x7fc00000u | (params.table & 0u))";
 
 /// The name of the function that applies a caller's function to elements.
 pub(super) fn name(function: &CallerFn) -> String {
@@ -68,9 +64,11 @@ pub(super) fn print(text: &mut String, function: &CallerFn, lanes: Lanes) {
     }
     match max_passes {
         None => *text += ");\nreturn value;\n}\n",
+        // A compiler must not take the NaN for a constant, which it would refuse.
         Some(_) => put!(
             text,
-            ");\nreturn select(value, {NAN}, {beside}stopped);\n}}\n"
+            ");\nreturn select(value, bitcast<f32>({}u | (params.table & 0u)), {beside}stopped);\n}}\n",
+            UnaryFn::STOPPED
         ),
     }
     put!(text, "fn {beside}call(");

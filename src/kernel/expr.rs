@@ -4,7 +4,7 @@ use super::{BinaryFn, Expr, FnForm, Term, UnaryFn, caller_fn};
 use crate::program::Number;
 
 /// The WGSL names of the functions in [`UnaryFn`], in that order.
-const UNARY: [&str; 19] = [
+const UNARY: [&str; 20] = [
     "relu",
     "sigmoid",
     "hyperbolic_tangent",
@@ -24,6 +24,7 @@ const UNARY: [&str; 19] = [
     "signum",
     "1.0 / ",
     "tangent",
+    "stopped",
 ];
 
 /// The WGSL names of the functions in [`BinaryFn`], in that order; a function with a sign has

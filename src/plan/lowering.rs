@@ -93,7 +93,9 @@ impl Recipe {
         let schedule = Schedule::shared(program, known.iter().map(|recipe| &recipe.schedule));
         let inputs = Inputs::of(chain);
         let is_flat = is_flat(&schedule.program, &sizes, &inputs.carried);
+        let is_watched = schedule.program.outputs.len() > chain.outputs().len();
         let slicing = match is_flat {
+            _ if is_watched => Slicing::Never,
             true => Slicing::Elements,
             false => AxisRows::of(chain).map_or(Slicing::Never, |rows| Slicing::Axis(rows.into())),
         };
@@ -132,6 +134,7 @@ impl Recipe {
             numbers: chain.constants(),
             rows: Some(rows),
             slicing,
+            is_watched,
             schedule,
             sizes,
             ..Recipe::default()

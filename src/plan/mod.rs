@@ -31,7 +31,7 @@ pub use call::{Call, NamedTensors, NumbersId, RecipeId, RowSlice, SetId};
 pub use chunks::{Chunk, ChunkSize, ChunkSizes, chunks};
 pub use fit::{ChunkLimits, assemble_next};
 pub use lowering::Structure;
-pub use recipe::Recipe;
+pub use recipe::{Recipe, WATCH};
 pub use shards::{PlanSource, ShardedTensor};
 pub use table::{MOST_THREADS, OPERANDS, Params, Table, grid, most_threads};
 

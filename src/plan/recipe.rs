@@ -13,6 +13,9 @@ use crate::kernel::Kernel;
 use crate::program::{Body, Effort, Sizes, Source, Stage};
 use crate::tensor::{Format, aligned};
 
+/// Words behind the results of a call that is watched.
+pub const WATCH: u32 = 4;
+
 /// How a structure is computed. The default computes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Recipe {
@@ -42,6 +45,9 @@ pub struct Recipe {
     pub(super) store: Option<Stored>,
     /// What one row computes.
     pub(super) effort: Effort,
+    /// Whether the last result is no result of the call's, but says whether loops of a caller's
+    /// function were stopped.
+    pub(super) is_watched: bool,
 }
 
 /// A count of words that depends on a call's rows.
@@ -98,6 +104,20 @@ impl Recipe {
         self.schedule.has_caller_fns
     }
 
+    /// The names of the functions of callers that have loops.
+    pub fn looping(&self) -> String {
+        let mut names = String::new();
+        for stage in &self.schedule.program.stages {
+            for function in stage.caller_fns() {
+                if function.content.max_passes.is_some() {
+                    names += if names.is_empty() { "" } else { ", " };
+                    names += &function.content.name;
+                }
+            }
+        }
+        names
+    }
+
     /// The numbers of the functions of callers that calls apply.
     pub fn caller_fns(&self) -> Vec<u32> {
         if !self.has_caller_fns() {
@@ -106,6 +126,12 @@ impl Recipe {
         let stages = self.schedule.program.stages.iter();
         let functions = stages.flat_map(|stage| stage.caller_fns());
         functions.map(|function| function.number()).collect()
+    }
+
+    /// Whether the last [`WATCH`] words of a call's result are none of the call's: the first of them
+    /// is not 0 where loops of a caller's function were stopped.
+    pub fn is_watched(&self) -> bool {
+        self.is_watched
     }
 
     /// The tensors that a call writes; `set` are the resident tensors that the call names.

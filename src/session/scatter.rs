@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use super::payload::{Batch, Call};
 use crate::batch::Ticket;
-use crate::device::Engine;
-use crate::plan::{Chunk, Recipe};
+use crate::device::{Engine, Readback};
+use crate::error::Error;
+use crate::plan::{Chunk, Recipe, WATCH};
 use crate::tensor::Span;
 
 /// What a chunk has for one call.
@@ -86,17 +87,19 @@ impl Sent {
             if !is_live {
                 continue;
             }
+            let recipe = &recipes[work.planned.recipe.0 as usize];
             if outcome.is_err() || !self.is_cut(index) {
+                let behind = if recipe.is_watched() { WATCH } else { 0 };
+                let words = span.words - behind;
                 answers.push(Answer {
                     ticket,
-                    span: *span,
+                    span: Span { at: span.at, words },
                     at: 0,
-                    total: span.words,
+                    total: words,
                 });
                 continue;
             }
             let rows = work.planned.rows;
-            let recipe = &recipes[work.planned.recipe.0 as usize];
             let total = recipe.words_of(rows);
             let runs = recipe.result_runs(self.chunk.rows_of(calls, index), rows);
             answers.extend(runs.map(|run| Answer {
@@ -110,6 +113,26 @@ impl Sent {
             }));
         }
         answers
+    }
+
+    /// The calls of the chunk that are still waited for and of which loops of a caller's function
+    /// were stopped, each with the functions that have loops.
+    pub(super) fn stopped(
+        &self,
+        batch: &Batch,
+        recipes: &[Recipe],
+        results: &Readback,
+    ) -> Vec<(Ticket, Error)> {
+        let Chunk { first, end, .. } = self.chunk;
+        let calls = self.calls(batch)[first..end].iter().zip(&self.results);
+        let stopped = calls.filter_map(|(call, span)| {
+            let recipe = &recipes[call.work.planned.recipe.0 as usize];
+            let is_stopped = call.is_live
+                && recipe.is_watched()
+                && results.word(span.at + span.words - WATCH) != 0;
+            is_stopped.then(|| (call.ticket, Error::Endless(recipe.looping())))
+        });
+        stopped.collect()
     }
 
     /// Whether a call of the chunk has a result to be read.

@@ -8,6 +8,7 @@ use super::in_flight::InFlight;
 use super::payload::Payload;
 use super::recovery::ATTEMPTS;
 use super::scatter::Answer;
+use super::writes::Answered;
 use crate::batch::BatchId;
 use crate::device::{Device, Flight, Generation, Readback};
 use crate::error::Error;
@@ -56,7 +57,18 @@ impl<D: Device> Session<D> {
         let sent = &way.chunks[way.landed];
         way.landed += 1;
         let is_last = way.landed == way.chunks.len() && way.rest.is_empty();
-        let answers = sent.answers(batch, self.programs.recipes(), &outcome);
+        let mut answers = sent.answers(batch, self.programs.recipes(), &outcome);
+        if let Ok(results) = &outcome {
+            for (ticket, error) in sent.stopped(batch, self.programs.recipes(), results) {
+                answers.retain(|answer| answer.ticket != ticket);
+                self.metrics.rejected += 1;
+                batch.payload.failed += 1;
+                self.answered.push(Answered {
+                    tickets: vec![ticket],
+                    outcome: Err(error),
+                });
+            }
+        }
         let done = sent.done(batch, &outcome);
         let proves = match &outcome {
             Ok(_) => {

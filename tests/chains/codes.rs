@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use framebatch::graph::chain::{Chain, Home, MAX_HEAD, MAX_NODES, Op};
 use framebatch::graph::shape::{MAX_ELEMENTS, MAX_RANK, Shape};
+use framebatch::graph::{CallerFn, FnContent, FnForm, ParamType};
 use framebatch::tensor::{DType, Packing};
 
 /// The constants of the file: tables of numbers, and numbers by themselves in a
@@ -110,6 +111,20 @@ fn codes_mean_what_they_are_called() {
             &[input, index, number, (code[name], operands, attributes)],
         );
     }
+    let content = FnContent {
+        name: "call".into(),
+        code: String::new(),
+        form: FnForm::Element,
+        inputs: 2,
+        max_passes: None,
+        params: vec![ParamType::F32],
+    };
+    let number = i64::from(CallerFn::define(content, |_| String::new(), None).number());
+    let constant = (code["constant"], &[][..], &[][..]);
+    check(
+        "call",
+        &[input, constant, (code["call"], &[0, 0, 1], &[number])],
+    );
     // Each code was tried: the four with tables once for each of their entries.
     let of_tables: usize = ["UNARY", "BINARY", "REDUCTION", "NORM"]
         .iter()

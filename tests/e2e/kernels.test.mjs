@@ -270,7 +270,6 @@ test("hostile code sees nothing of others, ends, and fails alone", () =>
         outcome(gpu.lerp(new Float32Array([0]), new Float32Array([8]), 0.25)),
       ];
       const [stopped, outside, lerp] = await Promise.all(others);
-      stopped.value = stopped.value.map(String);
       return {
         refused: Object.fromEntries(
           (await Promise.all(calls)).map((of, i) => [Object.keys(bad)[i], of]),
@@ -286,7 +285,11 @@ test("hostile code sees nothing of others, ends, and fails alone", () =>
     const { ours } = found.refused;
     assert.match(ours.message, /ours:2:18: .*segments/s);
     assert.match(ours.message, /return x \+ f32\(segments\[0\]\);/);
-    assert.deepEqual(found.stopped.value, ["-1", "NaN", "-3"]);
+    assert.equal(found.stopped.code, "limit-exceeded");
+    assert.match(
+      found.stopped.message,
+      /endless: the loops of an element made/,
+    );
     assert.deepEqual(found.lerp.value, [2]);
     assert.equal(found.outside.value.length, 3);
   }, MAY_COMPLAIN));

@@ -39,7 +39,7 @@ const FACES: &[&str] = &[
 
 /// Parts of a session that stand alone: each may import the parts before it, and none the
 /// session.
-pub(crate) const PARTS: [&str; 23] = [
+pub(crate) const PARTS: [&str; 24] = [
     "devices",
     "cost_model",
     "drift",
@@ -48,6 +48,7 @@ pub(crate) const PARTS: [&str; 23] = [
     "stats",
     "metrics",
     "recovery",
+    "blame",
     "life",
     "program_cache",
     "residency",

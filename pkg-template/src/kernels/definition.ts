@@ -44,8 +44,8 @@ export interface KernelDefinition<Of extends Inputs, With extends Params> {
    */
   code: string;
   /**
-   * How many passes the loops of one element may make together. An element whose loops would
-   * make more is NaN. Default: 2²⁰.
+   * How many passes the loops of one element may make together. A call of which an element's
+   * loops would make more rejects with `limit-exceeded`. Default: 2²⁰.
    */
   maxPasses?: number;
   /**

@@ -33,6 +33,7 @@ pub(super) fn unary(function: UnaryFn, values: &[f32], to: &mut [f32]) {
         UnaryFn::Sign => by_lanes(values, to, |x| apply(x, sign)),
         UnaryFn::Recip => each(values, to, f32::recip),
         UnaryFn::Tan => by_lanes(values, to, tangents),
+        UnaryFn::Stopped => each(values, to, stopped),
     }
 }
 
@@ -152,6 +153,14 @@ fn or_nan(a: f32, b: f32, chosen: f32) -> f32 {
 
 fn same(a: f32, b: f32) -> f32 {
     if a == b || a.is_nan() && b.is_nan() {
+        1.0
+    } else {
+        0.0
+    }
+}
+
+fn stopped(x: f32) -> f32 {
+    if x.to_bits() == UnaryFn::STOPPED {
         1.0
     } else {
         0.0

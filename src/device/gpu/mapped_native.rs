@@ -31,6 +31,11 @@ impl Mapped {
         Some(stamps.in_ns(*words))
     }
 
+    /// One word of the results.
+    pub(crate) fn word(&self, at: u32) -> u32 {
+        self.words()[at as usize]
+    }
+
     /// Never: memory stays mapped until this value is dropped.
     pub(crate) fn is_detached(&self) -> bool {
         false

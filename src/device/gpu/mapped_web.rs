@@ -33,6 +33,13 @@ impl Mapped {
         Some(stamps.in_ns([0, 1, 2, 3].map(|k| words.get_index(k))))
     }
 
+    /// One word of the results.
+    pub(crate) fn word(&self, at: u32) -> u32 {
+        let words =
+            js_sys::Uint32Array::new_with_byte_offset_and_length(&self.array_buffer(), at * 4, 1);
+        words.get_index(0)
+    }
+
     /// Whether the range is gone: a page that destroys the device detaches all ranges at once.
     pub(crate) fn is_detached(&self) -> bool {
         self.array_buffer().byte_length() == 0

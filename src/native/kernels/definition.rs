@@ -213,8 +213,9 @@ impl KernelDefinition {
         self
     }
 
-    /// Sets how many passes the loops of one element may make together: 2²⁰ unless said. An
-    /// element whose loops would make more is NaN.
+    /// Sets how many passes the loops of one element may make together: 2²⁰ unless said. A call of
+    /// which an element's loops would make more fails with [`Error::Endless`]; what is stored in
+    /// a tensor is NaN there.
     pub fn max_passes(mut self, passes: u32) -> KernelDefinition {
         self.max_passes = passes;
         self

@@ -13,6 +13,7 @@ use super::operand_view::operand_view;
 use super::recomputation::{Recomputation, recomputations};
 use super::stages::{Domain, RowDomain, RowGives, Stages, Target, Use};
 use super::view::View;
+use crate::graph::UnaryFn;
 
 /// The most simple operations that are repeated rather than their result kept.
 const CHEAP: u32 = 4;
@@ -74,6 +75,8 @@ impl Cutter<'_> {
                         self.forced[*operand] = true;
                     }
                 }
+                // What says that loops were stopped must be the bits that were computed.
+                Primitive::Unary(UnaryFn::Stopped) => self.forced[value.operands[0]] = true,
                 // The values that are bound are the same whatever the dimensions of a call.
                 Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => {
                     let moved = value.operands[0];

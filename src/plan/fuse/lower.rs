@@ -103,10 +103,38 @@ pub(super) fn lower(chain: &Chain) -> Lowered {
         .iter()
         .map(|id| values[id.index()])
         .collect();
+    // A chain whose results are stored gives nothing that could tell.
+    if chain.stores().is_empty() {
+        lowered.tell_stopped();
+    }
     lowered
 }
 
 impl Lowered {
+    /// Adds an output, which says whether an element was stopped of the functions with loops.
+    fn tell_stopped(&mut self) {
+        let mut told = None;
+        for id in 0..self.values.len() {
+            let (Primitive::Call(function) | Primitive::At(function, _)) =
+                &self.values[id].primitive
+            else {
+                continue;
+            };
+            if function.content.max_passes.is_none() || self.values[id].shape.count() == 0 {
+                continue;
+            }
+            let own = self.unary(UnaryFn::Stopped, id);
+            let rank = self.values[own].shape.rank();
+            let over = Reduced {
+                axes: ((1_u32 << rank) - 1) as u8,
+                keep: false,
+            };
+            let own = self.reduce(Fold::Max, own, over);
+            told = Some(told.map_or(own, |told| self.binary(BinaryFn::Maximum, told, own)));
+        }
+        self.outputs.extend(told);
+    }
+
     fn node(&mut self, node: &Node, operands: &[usize]) -> usize {
         let primitive = match &node.op {
             Op::Input { index, .. } => Primitive::Input(*index),
