@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { manual, module } from "./face.mjs";
+import { manual, module, settled } from "./face.mjs";
 
 await module("kernels/index");
 const { readSource, Problem } = await module("kernels/source");
@@ -217,5 +217,66 @@ test("text has the names of its number, and messages the caller's line", async (
       message: `no ${k}nothing`,
     };
     return { getCompilationInfo: async () => ({ messages: [warning, error] }) };
+  }
+});
+
+test("what is called while the core is at work enters it afterwards, in order", async () => {
+  const { callsOf } = await module("session/session");
+  const { gpu, core } = await manual();
+  core.answersAtOnce = true;
+  const calls = callsOf(gpu);
+  const entered = [];
+  const { submit } = core;
+  core.submit = (...given) => {
+    entered.push(given[0]);
+    return submit.apply(core, given);
+  };
+  const f32 = (...values) => new Float32Array(values);
+  calls.pause();
+  const first = gpu.lerp(f32(0), f32(4), 0.5);
+  const large = gpu.tensor(new Float32Array(20_000).fill(2));
+  const second = large.sum().read();
+  const aborted = new AbortController();
+  const given = gpu.lerp(f32(0), f32(8), 0.5, { signal: aborted.signal });
+  given.catch(() => {});
+  gpu.flush();
+  aborted.abort("no more");
+  assert.deepEqual(entered, []);
+  assert.equal(gpu.stats().pending, 3);
+  calls.resume();
+  assert.deepEqual(entered, [], "the core may still be at work");
+  // What is made in between goes as it is, a tensor of before among it.
+  const third = large.max().read();
+  await settled(3);
+  gpu.flush();
+  assert.deepEqual([...(await first)], [2]);
+  assert.deepEqual([...(await second)], [40_000]);
+  assert.deepEqual([...(await third)], [2]);
+  await assert.rejects(given, (reason) => reason === "no more");
+});
+
+test("a session that ends while its core is at work ends behind that work", async () => {
+  const { callsOf } = await module("session/session");
+  const { gpu, core } = await manual();
+  const calls = callsOf(gpu);
+  let disposed = 0;
+  const { dispose } = core;
+  core.dispose = () => {
+    disposed += 1;
+    return dispose.call(core);
+  };
+  const pending = gpu.lerp(new Float32Array(1), new Float32Array(1), 0.5);
+  pending.catch(() => {});
+  calls.pause();
+  const within = gpu.lerp(new Float32Array(1), new Float32Array(1), 0.5);
+  within.catch(() => {});
+  gpu.dispose();
+  assert.equal(disposed, 0);
+  calls.resume();
+  assert.equal(disposed, 0);
+  await settled(2);
+  assert.equal(disposed, 1);
+  for (const call of [pending, within]) {
+    await assert.rejects(call, ({ code }) => code === "disposed");
   }
 });

@@ -285,6 +285,8 @@ export class Calls {
       return;
     }
     this.core = paused;
+    this.residents.resume(paused);
+    // The core may still be at work, and this in the middle of it.
     queueMicrotask(() => {
       if (this.core === undefined) return;
       this.residents.open(this.core);

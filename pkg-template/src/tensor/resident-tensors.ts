@@ -86,10 +86,10 @@ export class ResidentTensors {
   /** The session is open. */
   open(core: Core): void {
     this.core = core;
-    this.isPaused = false;
     for (const storage of this.early) {
       try {
-        this.hold(storage);
+        // A call may have needed the tensor before this was asked.
+        if (storage.number === NOWHERE) this.hold(storage);
       } catch (error) {
         storage.failure = error as FramebatchError;
       }
@@ -97,10 +97,16 @@ export class ResidentTensors {
     this.early.clear();
   }
 
-  /** The core must not be entered until {@link open}. */
+  /** The core must not be entered until {@link resume}. */
   pause(): void {
     this.core = undefined;
     this.isPaused = true;
+  }
+
+  /** The core may be entered again. What came meanwhile is brought there by {@link open}. */
+  resume(core: Core): void {
+    this.core = core;
+    this.isPaused = false;
   }
 
   /** The session has ended; the core has released everything. */
