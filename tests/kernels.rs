@@ -703,6 +703,9 @@ fn definitions_of_places_are_checked() {
         (definition(), "looks at 1 to 6 inputs, got 0"),
         (definition().input("max"), "got 'max'"),
         (definition().input("x").input("x"), "got 'x'"),
+        (definition().input("x").input("x_at"), "got 'x'"),
+        (definition().input("params"), "got 'params'"),
+        (definition().input("x").param("loop", 0.0), "got 'loop'"),
         (definition().input("x").cpu(|_, _| 0.0), "`cpu_at` for `at`"),
         (
             KernelDefinition::new("mine", "fn element(x: f32) -> f32 { return x; }").input("x"),

@@ -8,7 +8,7 @@ import { manual, module, settled } from "./face.mjs";
 
 await module("kernels/index");
 const { readSource, Problem } = await module("kernels/source");
-const { REFUSED, WGSL } = await module("kernels/words");
+const { KEYWORDS, REFUSED, WGSL } = await module("kernels/words");
 const { explain, textOf } = await module("kernels/text");
 const { checkDefinition } = await module("kernels/definition");
 
@@ -34,7 +34,8 @@ for (const { name, code, params, read } of data("kernels.json")) {
 }
 
 test("the lists of words are those of Rust", () => {
-  const { wgsl, refused } = data("kernel-words.json");
+  const { keywords, wgsl, refused } = data("kernel-words.json");
+  assert.deepEqual([...KEYWORDS], keywords);
   assert.deepEqual([...WGSL], wgsl);
   assert.deepEqual([...REFUSED], refused);
 });
@@ -99,6 +100,38 @@ test("what is wrong with a definition is said", async () => {
       String(message),
     );
   }
+});
+
+test("what a kernel of a place looks at has names that no other thing has", async () => {
+  const { gpu } = await manual();
+  const code = "fn at(i: i32) -> f32 { return 0.0; }";
+  const of = (...names) => ({
+    name: "looks",
+    inputs: Object.fromEntries(names.map((name) => [name, "f32"])),
+    output: "f32",
+    code,
+  });
+  for (const names of [
+    ["at"],
+    ["params"],
+    ["max"],
+    ["x", "x_at"],
+    ["x_len", "x"],
+  ]) {
+    assert.throws(
+      () => gpu.kernel(of(...names)),
+      ({ message }) => /^looks: an input has a name of its own/.test(message),
+      String(names),
+    );
+  }
+  assert.throws(() => gpu.kernel(of()), /`at` looks at 1 to 6 inputs, got 0/);
+  gpu.kernel(of("x", "y_at"));
+  // A param is a member of a struct, which may have the name of a function.
+  gpu.kernel({ ...of("x"), params: { step: "f32", length: "i32" } });
+  assert.throws(
+    () => gpu.kernel({ ...of("x"), params: { loop: "f32" } }),
+    /names of params .* no keywords of WGSL, got 'loop'/,
+  );
 });
 
 test("what is wrong with a call is said", async () => {

@@ -6,7 +6,7 @@
 import { type FramebatchError, invalid, kindOf } from "../checks/errors.js";
 import { checkOptions } from "../checks/options.js";
 import { MAX_INPUTS, Problem, readSource, type Source } from "./source.js";
-import { REFUSED, WGSL } from "./words.js";
+import { KEYWORDS, REFUSED, WGSL } from "./words.js";
 
 /** The types of numbers that come with a call, in the order of their numbers on the wire. */
 const NUMBER_TYPES = ["f32", "i32", "u32"] as const;
@@ -200,10 +200,10 @@ function checkParams(name: string, params: Params): Checked["params"] {
     );
   }
   for (const [param, type] of named) {
-    if (!NAME.test(param)) {
+    if (!NAME.test(param) || KEYWORDS.has(param) || REFUSED.has(param)) {
       throw invalid(
         name,
-        `the names of params must be letters, digits and underscores, got '${param}'`,
+        `the names of params must be letters, digits and underscores and no keywords of WGSL, got '${param}'`,
       );
     }
     if (!NUMBER_TYPES.includes(type)) {
@@ -252,12 +252,20 @@ function checkLookedAt(name: string, inputs: readonly string[]): void {
     );
   }
   for (const input of inputs) {
-    if (NAME.test(input) && !WGSL.has(input) && !REFUSED.has(input)) continue;
+    const isOwn = !WGSL.has(input) && !REFUSED.has(input);
+    if (NAME.test(input) && isOwn && !collides(input, inputs)) continue;
     throw invalid(
       name,
-      `an input has a name that is no word of WGSL, got '${input}'`,
+      `an input has a name of its own that is no word of WGSL, got '${input}'`,
     );
   }
+}
+
+/** Whether what looks at inputs would have one name twice, or that of another thing. */
+function collides(input: string, inputs: readonly string[]): boolean {
+  const names = ["_at", "_len", "_rows", "_cols"].map((end) => input + end);
+  const isOther = inputs.some((other) => names.includes(other));
+  return isOther || input === "at" || input === "params";
 }
 
 function checkCode(

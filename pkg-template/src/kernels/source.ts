@@ -188,10 +188,10 @@ class Reader {
     this.form = form;
     const taken = tokens.slice(2, Math.max(end - 1, 2));
     if (form === "at") {
-      const [, colon, type] = taken;
-      if (taken.length === 3 && colon.text === ":" && type.text === "i32") {
-        return;
-      }
+      const [, colon, type, comma] = taken;
+      const isEnd = comma === undefined || comma.text === ",";
+      const isPlace = colon?.text === ":" && type?.text === "i32";
+      if (isPlace && isEnd && taken.length < 5) return;
       throw new Problem(name.at, "`at` takes a place: `fn at(i: i32) -> f32`");
     }
     this.inputs = inputsOf(taken);

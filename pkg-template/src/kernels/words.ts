@@ -7,6 +7,12 @@
 const listed = (words: string): ReadonlySet<string> =>
   new Set(words.split(" "));
 
+/** Keywords of WGSL, which no member of a struct can be called. */
+export const KEYWORDS = listed(
+  "alias break case const const_assert continue continuing default else false " +
+    "fn for if let loop return struct switch true var while",
+);
+
 /** Keywords, types and functions of WGSL. */
 export const WGSL = listed(
   "alias break case const const_assert continue continuing default else " +

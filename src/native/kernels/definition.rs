@@ -3,7 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::source::{MAX_INPUTS, Problem, Source, declared, is_word_of_wgsl, printed, read};
+use super::source::{
+    MAX_INPUTS, Problem, Source, collides, declared, is_keyword, is_word_of_wgsl, printed, read,
+};
 use crate::error::Error;
 use crate::graph::{CallerFn, Elements, FnContent, FnForm, ParamType, Twin};
 
@@ -319,16 +321,22 @@ impl KernelDefinition {
                     self.inputs.len()
                 )
             }
-            _ => match self.inputs.iter().enumerate().find(|(at, name)| {
-                !is_name(name) || is_word_of_wgsl(name) || self.inputs[..*at].contains(name)
-            }) {
-                Some((_, name)) => {
-                    format!("an input has a name of its own that is no word of WGSL, got '{name}'")
-                }
+            _ => match (0..self.inputs.len()).find(|at| !self.is_input(*at)) {
+                Some(at) => format!(
+                    "an input has a name of its own that is no word of WGSL, got '{}'",
+                    self.inputs[at]
+                ),
                 None => return Ok(()),
             },
         };
         Err(Error::InvalidInput(format!("{}: {problem}", self.name)))
+    }
+
+    /// Whether an input can have its name.
+    fn is_input(&self, at: usize) -> bool {
+        let name = &self.inputs[at];
+        let others = [&self.inputs[..at], &self.inputs[at + 1..]].concat();
+        is_name(name) && !is_word_of_wgsl(name) && !collides(name, &others)
     }
 
     fn check_names(&self) -> Result<(), Error> {
@@ -340,10 +348,10 @@ impl KernelDefinition {
         }
         for (at, (name, _)) in self.params.iter().enumerate() {
             let is_repeated = self.params[..at].iter().any(|(other, _)| other == name);
-            if !is_name(name) || is_repeated || at >= MAX_PARAMS {
+            if !is_name(name) || is_keyword(name) || is_repeated || at >= MAX_PARAMS {
                 return Err(Error::InvalidInput(format!(
                     "{}: a kernel has at most {MAX_PARAMS} params, each with a name of its own \
-                     of letters, digits and underscores, got '{name}'",
+                     of letters, digits and underscores that is no keyword of WGSL, got '{name}'",
                     self.name
                 )));
             }

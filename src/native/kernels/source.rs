@@ -5,7 +5,7 @@
 //! the same rules; `tests/data/kernels.json` holds both to one table.
 
 use super::scanner::{Kind, Token, tokens, without_comments};
-use super::words::{REFUSED, WGSL};
+use super::words::{KEYWORDS, REFUSED, WGSL};
 use crate::graph::{ADDED, BESIDE, CallerFn, FnForm, MARK, ParamType};
 
 /// Code that may become part of a kernel.
@@ -216,6 +216,10 @@ impl<'a> Reader<'a> {
         let mut inputs = Vec::new();
         let taken = tokens.get(2..end.saturating_sub(1)).unwrap_or_default();
         if form == FnForm::At {
+            let taken = match taken {
+                [taken @ .., comma] if comma.is(",") => taken,
+                all => all,
+            };
             if !matches!(taken, [_, colon, of] if colon.is(":") && of.text == "i32") {
                 return Err(problem(
                     tokens[0],
@@ -355,6 +359,20 @@ return $read{input}(clamp(row, 0, #{name}_rows() - 1) * $width{input}() + clamp(
 /// Whether a name means something in all code.
 pub(super) fn is_word_of_wgsl(name: &str) -> bool {
     has(WGSL, name) || has(REFUSED, name)
+}
+
+/// Whether no param can have a name.
+pub(super) fn is_keyword(name: &str) -> bool {
+    has(KEYWORDS, name) || has(REFUSED, name)
+}
+
+/// Whether what looks at inputs of these names would have one name twice, or that of another thing.
+pub(super) fn collides(name: &str, others: &[String]) -> bool {
+    let is_other = |other: &String| {
+        let behind = other.strip_prefix(name);
+        behind.is_some_and(|behind| ["", "_at", "_len", "_rows", "_cols"].contains(&behind))
+    };
+    ["at", "params"].contains(&name) || others.iter().any(is_other)
 }
 
 /// Code as it stands in kernels, where the function has a number.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::source::read;
 use crate::graph::FnForm;
 
-use super::words::{REFUSED, WGSL};
+use super::words::{KEYWORDS, REFUSED, WGSL};
 
 fn data(name: &str) -> Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
@@ -42,7 +42,7 @@ fn code_is_read_as_the_table_says() {
 #[test]
 fn the_lists_of_words_are_those_of_typescript() {
     let lists = data("kernel-words.json");
-    for (list, name) in [(WGSL, "wgsl"), (REFUSED, "refused")] {
+    for (list, name) in [(KEYWORDS, "keywords"), (WGSL, "wgsl"), (REFUSED, "refused")] {
         let words: Vec<&str> = list.split(' ').collect();
         assert_eq!(json!(words), lists[name]);
     }

@@ -3,6 +3,11 @@
 //!
 //! TypeScript has the same lists; `tests/data/kernel-words.json` holds both to one.
 
+/// Keywords of WGSL, which no member of a struct can be called.
+pub(super) const KEYWORDS: &str = "\
+alias break case const const_assert continue continuing default else false fn for if let loop \
+return struct switch true var while";
+
 /// Keywords, types and functions of WGSL.
 pub(super) const WGSL: &str = "\
 alias break case const const_assert continue continuing default else false fn for if let loop \
