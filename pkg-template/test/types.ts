@@ -397,6 +397,29 @@ const wrong = {
 // @ts-expect-error No such value.
 gpu.kernel({ ...wrong, cpu: ({ y }) => y });
 
+const step = gpu.fn((x, y) => x.relu().mul(2).add(y));
+const stepped: Tensor = step([1, 2], 3);
+const picked = gpu.fn((x: Tensor, places: Tensor<Uint32Array>) => ({
+  rows: x.gather(places),
+  best: x.argmax(),
+}));
+const { rows: pickedRows, best: pickedBest } = picked(
+  new Float32Array(2),
+  new Uint32Array([0]),
+);
+const pickedPlaces: Promise<Uint32Array<ArrayBuffer>> = pickedBest.read();
+const pairOf = gpu.fn((x) => [x, x.sum()] as const);
+const pairSum: Tensor = pairOf(stepped)[1];
+// @ts-expect-error There is a second parameter.
+step([1, 2]);
+// @ts-expect-error Text is no data.
+step([1, 2], "3");
+// @ts-expect-error Places are whole numbers.
+picked(new Float32Array(2), new Float32Array(1));
+// @ts-expect-error A function gives tensors.
+gpu.fn((x) => x.shape);
+const dt = gpu.fn((x, dt) => decay({ height: x, speed: 1 }, { dt, n: 1 }));
+export { dt, pairSum, pickedPlaces, pickedRows };
 export { decayed, kernel, looked, ofData, verified };
 export { fraction, place };
 export { dimensions, embedding, embeddings, kept2 };

@@ -21,6 +21,14 @@ import {
   type RunAllOutcome,
 } from "./run-all.js";
 import { profileSizes, type SizesProfile } from "./profile-sizes.js";
+import {
+  type FnOptions,
+  type Traceable,
+  type TracedFunction,
+  tracedFunction,
+} from "./traced-function.js";
+import type { Elements } from "../tensor/kinds.js";
+import type { Tensor } from "../tensor/tensor.js";
 
 export type {
   Inputs,
@@ -44,6 +52,12 @@ export type {
   RunAllOutcome,
 } from "./run-all.js";
 export type { SizedProfile, SizesProfile } from "./profile-sizes.js";
+export type {
+  ArgumentFor,
+  FnOptions,
+  Traceable,
+  TracedFunction,
+} from "./traced-function.js";
 
 declare module "../session/session.js" {
   interface Session {
@@ -72,6 +86,26 @@ declare module "../session/session.js" {
     >(
       definition: KernelDefinition<Of, With>,
     ): Kernel<Of, With>;
+
+    /**
+     * Makes a chain of operations a function: `fn` is called with tensors without values, once
+     * for each set of kinds and numbers of dimensions of its arguments, and what it records is
+     * what every call computes. A call takes tensors, data and numbers, and gives what `fn`
+     * returned: a tensor, or several in a list or an object. It costs the main thread as much
+     * as a `lerp`, however long the chain is, where its result is read. A number is a tensor
+     * inside of `fn`; other numbers and tensors that `fn` uses are those of its first call.
+     * Where `fn` slices, reshapes, attends or asks for a shape, it is called again for each new
+     * set of sizes. Throws what `fn` throws, and `invalid-input` where shapes do not fit. With
+     * `import "framebatch/kernels"`.
+     *
+     * @example
+     * const step = gpu.fn((x, y, t) => x.relu().mul(t).add(y));
+     * await step([1, -2], [3, 4], 2).read(); // [5, 4]
+     */
+    fn<Parameters extends Tensor<Elements>[], Result extends Traceable>(
+      fn: (...parameters: Parameters) => Result,
+      options?: FnOptions,
+    ): TracedFunction<Parameters, Result>;
 
     /**
      * Computes cases of a kernel by the session, and by the kernel's function for the CPU in
@@ -139,6 +173,14 @@ Object.assign(Session.prototype, {
     definition: KernelDefinition<Inputs, Params>,
   ): Kernel<Inputs, Params> {
     return defineKernel(callsOf(this), definition);
+  },
+
+  fn(
+    this: Session,
+    fn: unknown,
+    options?: FnOptions,
+  ): (...given: unknown[]) => Traceable {
+    return tracedFunction(callsOf(this), fn, options);
   },
 
   verify<Of extends Inputs, With extends Params>(

@@ -38,7 +38,7 @@ export abstract class ChainOperands extends Operands {
   }
 
   override check(about: string, _terms: CheckedOptions | undefined): void {
-    this.writer.encode(about, this);
+    this.prepare(about);
   }
 
   override copy(_about: string): void {
@@ -72,6 +72,11 @@ export abstract class ChainOperands extends Operands {
       asked.length === roots.length
         ? asked
         : roots.map(({ shape, dtype }) => ({ shape, dtype }));
+  }
+
+  /** Throws unless the chain can be computed. */
+  protected prepare(about: string): void {
+    this.writer.encode(about, this);
   }
 
   /** Keeps a storage until {@link unpin}. Invariant: a pinned storage keeps its data and its number. */

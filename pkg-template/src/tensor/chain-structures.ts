@@ -8,10 +8,14 @@ import type { ChainEncoder } from "./chain-encoder.js";
 import type { Root } from "./chain-operands.js";
 import type { Node } from "./node.js";
 
+/** The number of a structure that was not used for long. */
+export const FORGOTTEN = -1;
+
 /** A structure that the core knows. */
 export interface Known {
   readonly words: Uint32Array;
-  readonly number: number;
+  /** The core's number; {@link FORGOTTEN} once the core knows the structure no more. */
+  number: number;
   /** Shapes and types of the structure's results, of which there is one or more. */
   readonly roots: readonly Root[];
 }
@@ -24,12 +28,7 @@ export class ChainStructures {
   private last: Known | undefined;
 
   constructor(private readonly core: Core) {
-    this.known = new LruMap((dropped) =>
-      forget(
-        core,
-        dropped.map(({ number }) => number),
-      ),
-    );
+    this.known = new LruMap((dropped) => this.forget(dropped));
   }
 
   /** The structure of the encoded chain, to be used before the next is asked for. */
@@ -42,7 +41,7 @@ export class ChainStructures {
     if (found === undefined || !isEqual(found.words, words, length)) {
       const own = words.slice(0, length);
       const number = checked(this.core, this.core.chain(own));
-      if (found !== undefined) forget(this.core, [found.number]);
+      if (found !== undefined) this.forget([found]);
       // Nodes are not kept, so that they can be collected.
       const roots = asked.map(({ shape, dtype }) => ({ shape, dtype }));
       found = { words: own, number, roots };
@@ -50,6 +49,12 @@ export class ChainStructures {
     }
     this.last = found;
     return found;
+  }
+
+  private forget(dropped: readonly Known[]): void {
+    const numbers = dropped.map(({ number }) => number);
+    for (const known of dropped) known.number = FORGOTTEN;
+    forget(this.core, numbers);
   }
 }
 

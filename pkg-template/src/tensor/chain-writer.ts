@@ -12,7 +12,7 @@ import { aligned } from "../memory/arrays.js";
 import { ChainEncoder, type Targets } from "./chain-encoder.js";
 import { FLOATS } from "./codes.js";
 import type { ChainOperands } from "./chain-operands.js";
-import { ChainStructures } from "./chain-structures.js";
+import { ChainStructures, type Known } from "./chain-structures.js";
 import type { Node } from "./node.js";
 import type { ResidentTensors } from "./resident-tensors.js";
 import { disposedError, NOWHERE, type TensorStorage } from "./storage.js";
@@ -135,6 +135,17 @@ export class ChainWriter {
       }
     }
     if (targets !== undefined) arena.words[name] = targets.offset ?? 0;
+  }
+
+  /** The structure of a chain whose inputs are where they are going to be read. */
+  structureOf(op: string, root: Node): Known {
+    const { encoder } = this;
+    try {
+      encoder.encode(op, [root], undefined);
+      return this.structures.find(encoder, [root]);
+    } finally {
+      this.clear();
+    }
   }
 
   private clear(): void {

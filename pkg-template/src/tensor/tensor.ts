@@ -18,7 +18,9 @@ import type { TensorBuffer } from "../core/core.js";
 import * as arithmetic from "./arithmetic.js";
 import { attention, type AttentionOptions } from "./attention.js";
 import { FLOATS, NORM, REDUCTION } from "./codes.js";
+import type { Root } from "./chain-operands.js";
 import * as movement from "./data-movement.js";
+import type { Deferred } from "./deferred.js";
 import type { SliceRange } from "./data-movement.js";
 import { Elementwise } from "./elementwise.js";
 import { inputOf } from "./input.js";
@@ -35,6 +37,9 @@ import type { TensorSession } from "./tensor-session.js";
 /** The node of a tensor of this session; throws for anything else, look-alikes too. */
 export let nodeOf!: (op: string, calls: TensorSession, value: unknown) => Node;
 
+/** Whether a shape was asked for since this was last set: what was recorded may depend on it. */
+export const shapes = { areSeen: false };
+
 /**
  * Numbers in a shape, or what is to be computed from others. Methods record and give a
  * new tensor at once; {@link read} computes all of it in one call of the frame's batch.
@@ -47,24 +52,32 @@ export let nodeOf!: (op: string, calls: TensorSession, value: unknown) => Node;
  */
 export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
   readonly #calls: TensorSession;
-  readonly #node: Node;
+  readonly #node: Node | undefined;
+  /** What the tensor is where it has no node of its own. */
+  readonly #deferred: Deferred | undefined;
   #isDisposed = false;
 
   /** Tensors come from `gpu.tensor`, and from other tensors. */
-  constructor(calls: TensorSession, node: Node) {
+  constructor(
+    calls: TensorSession,
+    node: Node | undefined,
+    deferred?: Deferred,
+  ) {
     super();
     this.#calls = calls;
     this.#node = node;
+    this.#deferred = deferred;
   }
 
   /** The tensor's dimensions, outermost first. */
   get shape(): number[] {
-    return [...this.#node.shape.dims];
+    shapes.areSeen = true;
+    return [...this.#root.shape.dims];
   }
 
   /** What the tensor's elements are: floats, or whole numbers to pick elements with. */
   get dtype(): DTypeOf<Kind> {
-    const isFloats = this.#node.dtype === FLOATS;
+    const isFloats = this.#root.dtype === FLOATS;
     return (isFloats ? "float32" : "uint32") as DTypeOf<Kind>;
   }
 
@@ -80,9 +93,7 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
     options?: CallOptions<Into>,
   ): Promise<Into> {
     try {
-      const calls = this.#calls;
-      const roots = [nodeOf("read", calls, this)];
-      return calls.take(new ReadOperands(calls.chains, READ, roots), options);
+      return this.#calls.take(this.#reading(), options);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -344,7 +355,7 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
       throw invalid("gpuBuffer", "a tensor without elements lies in no buffer");
     }
     if (storage.failure !== undefined) throw storage.failure;
-    residents.makeResident(this.#node);
+    residents.makeResident(this.#node!);
     return residents.locate(storage);
   }
 
@@ -361,7 +372,7 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
    */
   dispose(): void {
     this.#isDisposed = true;
-    const { storage } = this.#node;
+    const storage = this.#node?.storage;
     if (storage !== undefined) this.#calls.residents.drop(storage);
   }
 
@@ -413,8 +424,19 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
   }
 
   #own(op: string): Node {
-    if (this.#isDisposed) throw disposedError(op, this.#node.storage?.label);
-    return this.#node;
+    if (this.#isDisposed) throw disposedError(op, this.#node?.storage?.label);
+    return this.#node ?? this.#deferred!.node(op);
+  }
+
+  get #root(): Root {
+    return this.#node ?? this.#deferred!.root;
+  }
+
+  #reading(): ReadOperands {
+    if (this.#node === undefined && !this.#isDisposed) {
+      return this.#deferred!.reading();
+    }
+    return new ReadOperands(this.#calls.chains, READ, [this.#own("read")]);
   }
 
   #give<Given extends Elements = Float32Array>(node: Node): Tensor<Given> {
