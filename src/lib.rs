@@ -62,9 +62,10 @@ pub use graph::Mode;
 pub use native::{
     Attention, Axes, Batch, Blocking, Call, Clip, Config, DeviceEvent, Download, Embedder,
     EmbedderOptions, EmbedderStats, Embedding, Embeddings, EngineChoice, Filter, Gpu, Gpus, Hit,
-    Index, Kernel, KernelDefinition, KernelInput, Layer, LongTexts, ModelFiles, Number, Outcome,
-    Parameter, Part, Profile, Results, RunAll, RunOutcome, Search, SizedProfile, SizesProfile,
-    Spread, Storage, Tensor, TensorBuffer, TensorData, Value, Warmup, Watch, adapters,
+    Index, Kernel, KernelDefinition, KernelElement, KernelInput, Layer, LongTexts, ModelFiles,
+    Number, Outcome, Parameter, Part, Profile, Results, RunAll, RunOutcome, Search, SizedProfile,
+    SizesProfile, Spread, Storage, Tensor, TensorBuffer, TensorData, Value, Warmup, Watch,
+    adapters,
 };
 pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};

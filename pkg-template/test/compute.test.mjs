@@ -338,6 +338,14 @@ const REFUSED = [
     "write: the tensor holds indexes; give a Uint32Array or an Int32Array",
   ],
   [
+    () => places.write(Int32Array.of(-1)),
+    "write: the tensor holds whole numbers from 0; give no others",
+  ],
+  [
+    () => gpu.tensor(Int32Array.of(1)).write(u32(1)),
+    "write: the tensor holds whole numbers with a sign; give an Int32Array",
+  ],
+  [
     () => x.write(f32(1), 3),
     "write: data has 1 elements and begins at element 3, but the tensor holds 3; give fewer, or a smaller offset",
   ],

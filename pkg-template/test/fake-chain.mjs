@@ -207,7 +207,7 @@ function infer({ code, operands, attributes }, nodes) {
   const plain = (dims) => ({ dims, isIndexes: false });
   switch (code) {
     case 0:
-      return { dims: attributes.slice(2), isIndexes: first === 1 };
+      return { dims: attributes.slice(2), isIndexes: first >= 1 };
     case 1:
       return plain([]);
     case 3:

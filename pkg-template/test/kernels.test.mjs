@@ -9,22 +9,32 @@ import { manual, module, settled } from "./face.mjs";
 await module("kernels/index");
 const { readSource, Problem } = await module("kernels/source");
 const { KEYWORDS, REFUSED, WGSL } = await module("kernels/words");
-const { explain, textOf } = await module("kernels/text");
-const { checkDefinition } = await module("kernels/definition");
+const { explain, partsOf, textOf } = await module("kernels/text");
+const { checkDefinition } = await module("kernels/check-definition");
 
 const data = (name) =>
   JSON.parse(
     readFileSync(new URL(`../../tests/data/${name}`, import.meta.url), "utf8"),
   );
 
-for (const { name, code, params, read } of data("kernels.json")) {
+const names = (values) => values.map(([own, { name }]) => [own, name]);
+
+for (const { name, code, params, constants = {}, read } of data(
+  "kernels.json",
+)) {
   test(`code: ${name}`, () => {
     let found;
     try {
-      const { code: made, form, inputs, hasLoops } = readSource(code, params);
+      const source = readSource(code, { params, constants });
+      const { code: made, inputs, results, ...rest } = source;
       // What was added stands between « and » in the table.
       const shown = made.replaceAll("\u0002", "«").replaceAll("\u0003", "»");
-      found = { made: shown, form, inputs, hasLoops };
+      found = {
+        made: shown,
+        inputs: names(inputs),
+        results: names(results),
+        ...rest,
+      };
     } catch (error) {
       assert.ok(error instanceof Problem, String(error));
       found = { at: error.at, message: error.message };
@@ -59,8 +69,12 @@ test("what is wrong with a definition is said", async () => {
       /inputs are \(height\), but `element` takes \(speed, height\)/,
     ],
     [
-      { inputs: { height: "f32", speed: "i32" } },
-      /input speed must be 'f32', got 'i32'/,
+      { inputs: { height: "f32", speed: "f16" } },
+      /input speed must be 'f32', 'i32', 'u32' or a vector .*, got 'f16'/,
+    ],
+    [
+      { inputs: { height: "f32", speed: "vec2f" } },
+      /input speed is 'vec2f', but `element` takes a f32/,
     ],
     [
       { params: { dt: "f16" } },
@@ -79,7 +93,42 @@ test("what is wrong with a definition is said", async () => {
       },
       /at most 16 params, got 17/,
     ],
-    [{ output: "vec2f" }, /output must be 'f32', got 'vec2f'/],
+    [{ output: "vec2f" }, /output must be what the function gives: 'f32'/],
+    [{ output: { x: "f32" } }, /output must be what the function gives: 'f32'/],
+    [
+      { output: "bool" },
+      /output must be 'f32', .*, or an object of these, got 'bool'/,
+    ],
+    [{ output: "i32" }, /output must be what the function gives: 'f32'/],
+    [{ shared: null }, /shared must be an object, got null/],
+    [{ shared: { table: "vec5f" } }, /shared table must be 'f32'/],
+    [{ shared: { max: "f32" } }, /no word of WGSL, got 'max'/],
+    [{ shared: { element: "f32" } }, /no word of WGSL, got 'element'/],
+    [
+      {
+        shared: { a: "f32", b: "f32", c: "f32", d: "f32", e: "f32" },
+      },
+      /at most 6 tensors, shared ones included, got 7/,
+    ],
+    [{ constants: null }, /constants must be an object, got null/],
+    [
+      { constants: { taps: "3" } },
+      /constant taps must be a number or a boolean, got string/,
+    ],
+    [
+      { constants: { taps: 3 } },
+      /^decay:1:1: there is no override `taps`: the code has none/,
+    ],
+    [{ output: undefined }, /or an object of these, got 'undefined'/],
+    [
+      {
+        inputs: { x: "vec2f" },
+        params: {},
+        output: { a: "vec2f", c: "f32" },
+        code: "struct Two { a: vec2f, b: f32 } fn element(x: vec2f) -> Two { return Two(x, 1.0); }",
+      },
+      /output must be what the function gives: { a: 'vec2f', b: 'f32' }/,
+    ],
     [{ code: undefined }, /code must be a string of WGSL, got undefined/],
     [{ code: "\n@compute" }, /^decay:2:1: attributes are not allowed/],
     [
@@ -181,7 +230,12 @@ test("what is wrong with a call is said", async () => {
     [
       { height: x, speed: x.argmax() },
       params,
-      /^decay.speed: the value must hold floats/,
+      /^decay.speed: the value must hold elements of type f32/,
+    ],
+    [
+      { height: x, speed: Int32Array.of(1, 2) },
+      params,
+      /^decay.speed: data of f32 must be a Float32Array or numbers, got Int32Array/,
     ],
   ]) {
     assert.throws(
@@ -193,6 +247,116 @@ test("what is wrong with a call is said", async () => {
   const made = decay({ height: x, speed: gpu.tensor([[1], [2]]) }, params);
   assert.deepEqual(made.shape, [2, 2]);
   assert.equal(decay.name, "decay");
+});
+
+test("vectors broadcast in front of their axis, and a struct gives a tensor for each field", async () => {
+  const { gpu, core } = await manual();
+  const told = [];
+  core.kernel = (...of) => told.push(of);
+  const moved = gpu.kernel({
+    name: "moved",
+    inputs: { p: "vec3f", t: "f32" },
+    output: { at: "vec2f", length: "f32" },
+    code: "struct Moved { at: vec2f, length: f32 } fn element(p: vec3f, t: f32) -> Moved { return Moved(p.xy * t, length(p)); }",
+  });
+  const rows = gpu.tensor(new Float32Array(12), [4, 3]);
+  const { at, length } = moved({ p: rows, t: gpu.tensor([[1], [2]]) });
+  assert.deepEqual(
+    [at.shape, length.shape],
+    [
+      [2, 4, 2],
+      [2, 4],
+    ],
+  );
+  assert.deepEqual(moved({ p: [1, 2, 3], t: 1 }).at.shape, [2]);
+  assert.throws(() => moved({ p: rows.transpose(), t: 1 }), {
+    message:
+      /^moved: the last axis of a vec3 has 3 elements, got shape \[3, 4\]/,
+  });
+  assert.throws(() => moved({ p: 2, t: 1 }), /has 3 elements, got shape \[\]/);
+  assert.throws(
+    () => moved({ p: rows, t: [1, 2, 3] }),
+    /\[4\] and \[3\] do not broadcast/,
+  );
+  assert.deepEqual(
+    told.map(([, , , sizes]) => [...sizes]),
+    [
+      [0, 0, 0, 8, 2, 12, 4],
+      [0, 0, 0, 4, 2, 12, 4],
+    ],
+  );
+  const [, , text] = told[1];
+  assert.match(
+    text,
+    /fn c\d+_result\(i: i32\) -> f32 { let p = i \/ 1; return k\d+_element\(.*\)\.length; }/,
+  );
+  // A struct of single numbers is element by element.
+  gpu.kernel({
+    name: "two",
+    inputs: { x: "f32" },
+    output: { a: "f32", b: "f32" },
+    code: "struct Two { a: f32, b: f32 } fn element(x: f32) -> Two { return Two(x, x); } fn elements() {}",
+  });
+  assert.deepEqual([...told[3][3]], [0, 0, 0, 4, 1, 4]);
+  assert.match(
+    told[3][2],
+    /fn c\d+_result\(a0: f32\) -> f32 { return k\d+_element\(a0\)\.b; }/,
+  );
+  assert.match(told[3][2], /fn k\d+_elements\(\)/);
+});
+
+test("whole numbers, shared tensors and overrides are told to the core by their types", async () => {
+  const { gpu, core } = await manual();
+  const told = [];
+  core.kernel = (...of) => told.push(of);
+  const define = (constants) =>
+    gpu.kernel({
+      name: "counted",
+      inputs: { n: "u32", p: "vec2i" },
+      shared: { table: "f32" },
+      output: "vec3i",
+      constants,
+      code: `override most: i32 = 8;
+        fn element(p: vec2i, n: u32) -> vec3i {
+          var i = 0;
+          loop { i += 1; if (i > most) { break; } }
+          return vec3i(p, i32(n) + i + table_len());
+        }`,
+    });
+  const counted = define({ most: 3 });
+  const values = { n: new Uint32Array(4), p: Int32Array.of(-1, 2), table: [1] };
+  const made = counted(values);
+  assert.deepEqual(made.shape, [4, 3]);
+  assert.equal(made.dtype, "int32");
+  // Loops are told of by a kernel of floats, which has as many lanes.
+  const [[toldBy], [number]] = told;
+  assert.notEqual(toldBy, number);
+  const types = [1 | (2 << 2), 2 | (1 << 2), 32 | (1 << 2)];
+  assert.deepEqual(
+    told.map(([, , , sizes]) => [...sizes]),
+    [
+      [0, 2 ** 20, 0, 3 << 2, 3, ...types],
+      [0, 2 ** 20, toldBy + 1, 1 | (3 << 2), 3, ...types],
+    ],
+  );
+  assert.match(told[0][2], /let value = .*; return f32\(\); }/);
+  assert.match(told[1][2], /const\/\*override\*\/ k\d+_most: i32 = i32\(3\);/);
+  define({ most: 4 });
+  assert.equal(told.length, 4);
+  define({ most: 3 });
+  assert.equal(told.length, 4);
+  for (const [change, message] of [
+    [{ n: Int32Array.of(1) }, /^counted.n: data of u32 must be a Uint32Array/],
+    [{ n: -1 }, /^counted.n: the value must be a whole number that fits u32/],
+    [{ n: 1.5 }, /a whole number that fits u32, got 1.5/],
+    [{ p: [1, 2] }, /^counted.p: data of i32 must be an Int32Array, got Array/],
+    [{ p: 3 }, /the last axis of a vec2 has 2 elements, got shape \[\]/],
+    [{ table: [] }, /a tensor that is looked at holds nothing/],
+    [{ n: gpu.tensor([1]) }, /must hold elements of type u32/],
+    [{ table: undefined }, /but table is missing/],
+  ]) {
+    assert.throws(() => counted({ ...values, ...change }), { message });
+  }
 });
 
 test("equal definitions are one kernel, of which the core is told once", async () => {
@@ -213,7 +377,7 @@ test("equal definitions are one kernel, of which the core is told once", async (
   );
   assert.equal(first[0], withTwin[0]);
   assert.notEqual(first[0], other[0]);
-  assert.deepEqual([...first[3]], [0, 2, 0, 0, 1]);
+  assert.deepEqual([...first[3]], [0, 0, 0, 4, 2, 4, 4, 0, 1]);
   assert.equal(first[4], undefined);
   assert.equal(typeof withTwin[4], "function");
 });
@@ -226,20 +390,22 @@ test("text has the names of its number, and messages the caller's line", async (
     output: "f32",
     code: "fn element(x: f32) -> f32 {\n  for (;;) { break; } let y = nothing;\n  return x;\n}",
   });
-  const [k, c] = [`k${kernel.number}_`, `c${kernel.number}_`];
-  const text = textOf(kernel);
+  const [{ number }] = kernel.results;
+  const [k, c] = [`k${number}_`, `c${number}_`];
+  const [part] = partsOf(kernel);
+  const text = textOf(part);
   assert.match(text, new RegExp(`fn ${k}element\\(${k}x: f32\\)`));
   assert.match(text, new RegExp(`struct ${c}Params { dt: u32, }`));
   assert.match(text, new RegExp(`var<private> ${k}params: ${c}Params;`));
   assert.match(text, new RegExp(`if \\(${c}passes == 0u\\)`));
   const source = `// ours\nconst a = 1;\n${text}// ours`;
   const at = source.split("\n")[3].indexOf(`${k}nothing`);
-  const found = await explain([kernel], fakeModule(4, at + 1), source);
+  const found = await explain([part], fakeModule(4, at + 1), source);
   assert.equal(
     found,
     "lined:2:31: no nothing\n  for (;;) { break; } let y = nothing;",
   );
-  assert.equal(await explain([kernel], fakeModule(1, 1), source), undefined);
+  assert.equal(await explain([part], fakeModule(1, 1), source), undefined);
 
   function fakeModule(lineNum, linePos) {
     const warning = { type: "warning", lineNum: 3, linePos: 1, message: "w" };

@@ -6,7 +6,8 @@ import { afterEach, test } from "node:test";
 import { face, fake, manual, settled } from "./face.mjs";
 
 const [COPY_SRC, COPY_DST, STORAGE] = [0x04, 0x08, 0x80];
-const HOMES = { f32: 1, u32: 1, f16: 2, bf16: 3 };
+const HOMES = { f32: 1, u32: 1, i32: 1, f16: 2, bf16: 3 };
+const NAMES = { u32: "uint32", i32: "int32" };
 const f32 = (...values) => new Float32Array(values);
 
 afterEach(() => {
@@ -67,12 +68,13 @@ test("the core is told where and how the elements lie", async () => {
     ["f32", 3, 16],
     ["f32", 5, 32],
     ["u32", 4, 16],
+    ["i32", 4, 16],
     ["f16", 8, 16],
     ["bf16", 9, 32],
   ]) {
     const own = buffer(16 + bytes);
     const x = gpu.tensor(own, [count], { offset: 16, dtype });
-    assert.equal(x.dtype, dtype === "u32" ? "uint32" : "float32");
+    assert.equal(x.dtype, NAMES[dtype] ?? "float32");
     const [number, words] = [...core.tensors].at(-1);
     assert.equal(words.byteOffset, 16);
     assert.equal(words.byteLength, bytes, `${count} of ${dtype}`);
@@ -99,7 +101,7 @@ test("what cannot be read is refused at once, and the message says what to do", 
     [{}, [4], { offset: "16" }, "offset must be a multiple of 16"],
     [{}, undefined, {}, "give the shape"],
     [{}, [-1], {}, "dimensions must be whole numbers"],
-    [{}, [4], { dtype: "int8" }, "'f32', 'f16', 'bf16' or 'u32'"],
+    [{}, [4], { dtype: "int8" }, "'f32', 'f16', 'bf16', 'u32' or 'i32'"],
     [{}, [4], { keep: false }, "the options are offset, dtype, label"],
   ]) {
     const own = buffer(64, given);

@@ -65,8 +65,16 @@ const CASES = [
     "tensor: data is detached (its buffer was transferred); give an array that still has its memory",
   ],
   [
-    () => gpu.tensor(new Int32Array([1, -1])),
-    "tensor: data has -1 at place 1, but whole numbers are places, from 0; give a Float32Array to compute with it",
+    () => gpu.tensor([1, 2]).gather(new Int32Array([1, -1])),
+    "gather: index -1 is outside of axis 0 of shape [2]",
+  ],
+  [
+    () => gpu.tensor([1, 2]).gather(gpu.tensor(new Int32Array([-1]))),
+    "gather: index -1 is outside of axis 0 of shape [2]",
+  ],
+  [
+    () => gpu.tensor(new Int32Array([1])).relu(),
+    "relu: an operand must hold floats, not indexes",
   ],
   ...[
     [[1, 2], [3]],

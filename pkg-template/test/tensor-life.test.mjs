@@ -89,7 +89,7 @@ test("long data lies on the device at once, and is not copied", async () => {
   answer({ gpu, core });
   assert.deepEqual(await Promise.all(reads), [
     f32(3 * LARGE),
-    new Uint32Array(2),
+    new Int32Array(2),
   ]);
   assert.equal(core.counts.fills, 2);
 });

@@ -45,7 +45,7 @@ const RESULTS = [
   [(gpu) => gpu.tensor([[[1], [2]]]), [1, 2, 1], [1, 2]],
   [(gpu) => gpu.tensor([7], []).neg(), [], [-7]],
   [(gpu) => gpu.tensor(u32(2 ** 31, 5)), [2], [2 ** 31, 5]],
-  [(gpu) => gpu.tensor(new Int32Array([3, 4])), [2], [3, 4]],
+  [(gpu) => gpu.tensor(new Int32Array([3, -4])), [2], [3, -4]],
   // Element by element.
   [(gpu) => x(gpu).relu(), [2, 3], [1, 0, 3, 0, 5, 0]],
   [(gpu) => x(gpu).abs().sqrt().slice([0, 1], [0, 1]), [1, 1], [1]],

@@ -397,6 +397,47 @@ const wrong = {
 // @ts-expect-error No such value.
 gpu.kernel({ ...wrong, cpu: ({ y }) => y });
 
+const counted = gpu.kernel({
+  name: "counted",
+  inputs: { n: "u32", p: "vec2i" },
+  shared: { table: "vec3f" },
+  output: { sum: "i32", hash: "vec2u", size: "f32" },
+  constants: { taps: 3, isFast: true },
+  code: "…",
+  cpu: ({ n, p, table }) => ({
+    sum: n + p[0] + table.size,
+    hash: [n, n],
+    size: table(n)[2] + table.at(0, 1)[0],
+  }),
+});
+const { sum, hash, size } = counted({
+  n: new Uint32Array(2),
+  p: gpu.tensor(new Int32Array(2)),
+  table: [1, 2, 3],
+});
+const counts: [
+  Promise<Int32Array<ArrayBuffer>>,
+  Promise<Uint32Array<ArrayBuffer>>,
+  "int32",
+  Tensor,
+] = [sum.read(), hash.read(), sum.dtype, size];
+// @ts-expect-error A shared tensor is missing.
+counted({ n: 1, p: [1, 2] });
+// @ts-expect-error Floats are no whole numbers.
+counted({ n: x, p: x, table: x });
+// @ts-expect-error A vector is a list.
+gpu.kernel({ ...wrong, output: "vec2f", cpu: ({ x }) => x });
+const ahead = gpu.kernel({
+  name: "ahead",
+  inputs: { p: "vec3f", n: "i32" },
+  output: "vec2f",
+  code: "…",
+  cpuAt: (i, { p, n }) => [p(i)[0], n(i)],
+});
+const aheads: Tensor = ahead({ p: floats, n: new Int32Array(1) });
+const ranked = gpu.tensor([1]).gather(gpu.tensor(new Int32Array(1)));
+export { aheads, counts, ranked };
+
 const step = gpu.fn((x, y) => x.relu().mul(2).add(y));
 const stepped: Tensor = step([1, 2], 3);
 const picked = gpu.fn((x: Tensor, places: Tensor<Uint32Array>) => ({

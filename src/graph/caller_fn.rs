@@ -7,7 +7,9 @@ use std::fmt::{self, Debug, Formatter};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::shape::Shape;
 use crate::error::Error;
+use crate::tensor::DType;
 
 /// A function of elements, written by a caller in WGSL.
 ///
@@ -18,8 +20,9 @@ pub struct CallerFn {
     pub content: FnContent,
     /// The WGSL of [`FnContent::code`] as it stands in kernels: the caller's names begin with
     /// [`CallerFn::own`], and those beside them, which the caller's text cannot say, with
-    /// [`CallerFn::beside`]. There are the function `element`, and the variables and types
-    /// that `kernel` names.
+    /// [`CallerFn::beside`]. Among these is the function `result`, which gives one component of
+    /// the result: of single values where the function [is fused](FnContent::is_fused), and of a
+    /// place among all components elsewhere.
     pub text: String,
     /// What computes without a GPU, if anything does.
     twin: Mutex<Option<Twin>>,
@@ -34,12 +37,28 @@ pub struct FnContent {
     pub code: String,
     /// What the function is of.
     pub form: FnForm,
-    /// How many values or tensors it takes: the first operands.
-    pub inputs: usize,
-    /// Passes that the loops of one element may make together; `None` where there are no loops.
+    /// The tensors that the function takes: the first operands.
+    pub inputs: Vec<FnInput>,
+    /// The type of one value of the result.
+    pub result: ValueType,
+    /// Passes that the loops of one value may make together; `None` where there are no loops.
     pub max_passes: Option<u32>,
     /// The types of the numbers that come with a call: the operands behind the inputs.
-    pub params: Vec<ParamType>,
+    pub params: Vec<ScalarType>,
+    /// The number of the function that says whether loops were stopped, where the result holds
+    /// whole numbers: these have no bits to spare that could say so. That function takes the same
+    /// operands and gives 0.
+    pub told_by: Option<u32>,
+}
+
+impl FnContent {
+    /// Whether the function is applied to single values within a larger expression. All other
+    /// functions are stages of their own, which are called with a place and read their inputs
+    /// themselves.
+    pub fn is_fused(&self) -> bool {
+        let is_single = |input: &FnInput| input.of.lanes == 1 && !input.is_whole;
+        self.form == FnForm::Element && self.result.lanes == 1 && self.inputs.iter().all(is_single)
+    }
 }
 
 /// What a caller's function is of.
@@ -47,13 +66,66 @@ pub struct FnContent {
 pub enum FnForm {
     /// `element`, of values that broadcasting brings together.
     Element,
-    /// `at`, of a place in the first operand, which looks at any place of all operands.
+    /// `at`, of a place in the first input, which looks at any place of all inputs.
     At,
 }
 
-/// The type of a number that comes with a call.
+/// A tensor that a caller's function takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParamType {
+pub struct FnInput {
+    /// The type of one value.
+    pub of: ValueType,
+    /// Whether the function looks at any place of the tensor, which then does not broadcast.
+    pub is_whole: bool,
+}
+
+/// The type of a value: a scalar, or a vector along a tensor's last axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueType {
+    /// The type of each component.
+    pub scalar: ScalarType,
+    /// How many components there are, 1 to 4.
+    pub lanes: u32,
+}
+
+impl ValueType {
+    /// A single float.
+    pub const F32: ValueType = ValueType {
+        scalar: ScalarType::F32,
+        lanes: 1,
+    };
+
+    /// The name in WGSL.
+    pub fn name(self) -> String {
+        let scalar = self.scalar.name();
+        match self.lanes {
+            1 => scalar.into(),
+            lanes => format!("vec{lanes}{}", &scalar[..1]),
+        }
+    }
+
+    /// The type of this number on the wire: its scalar, and its components times 4.
+    pub fn from_code(code: u32) -> ValueType {
+        ValueType {
+            scalar: ScalarType::ALL[(code & 3) as usize % 3],
+            lanes: code >> 2 & 7,
+        }
+    }
+
+    /// The shape of as many values as a tensor of this shape holds; `None` where the last axis is
+    /// not as long as a value.
+    pub fn places(self, shape: Shape) -> Option<Shape> {
+        match (self.lanes, shape.dims()) {
+            (1, _) => Some(shape),
+            (lanes, [places @ .., last]) if *last == lanes => Shape::new(places).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// A scalar type of WGSL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScalarType {
     /// A float.
     F32,
     /// A whole number with a sign.
@@ -62,13 +134,18 @@ pub enum ParamType {
     U32,
 }
 
-impl ParamType {
+impl ScalarType {
     /// Every type, in the order of their numbers on the wire.
-    pub const ALL: [ParamType; 3] = [ParamType::F32, ParamType::I32, ParamType::U32];
+    pub const ALL: [ScalarType; 3] = [ScalarType::F32, ScalarType::I32, ScalarType::U32];
 
     /// The name in WGSL.
     pub const fn name(self) -> &'static str {
         ["f32", "i32", "u32"][self as usize]
+    }
+
+    /// The type of the elements of such a tensor.
+    pub const fn dtype(self) -> DType {
+        [DType::F32, DType::I32, DType::U32][self as usize]
     }
 }
 
@@ -89,10 +166,10 @@ pub type Twin = Arc<dyn Fn(&Elements<'_>, &mut [f32]) -> Result<(), Error> + Sen
 pub struct Elements<'a> {
     /// The place of the first element.
     pub first: usize,
-    /// Inputs, and then params. A column has a value for each element. An input of
-    /// [`FnForm::At`] is whole.
+    /// Inputs, and then params. A column has a value for each element. An input of a function
+    /// that is not [fused](FnContent::is_fused) is whole.
     pub columns: &'a [&'a [f32]],
-    /// For each input of [`FnForm::At`] the length of its last axis.
+    /// For each whole input how many values there are along the last axis.
     pub widths: &'a [u32],
 }
 
@@ -170,7 +247,7 @@ impl CallerFn {
 
     /// Operands: inputs, and then params.
     pub fn operands(&self) -> usize {
-        self.content.inputs + self.content.params.len()
+        self.content.inputs.len() + self.content.params.len()
     }
 
     /// What computes without a GPU, if anything does.

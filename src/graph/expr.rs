@@ -95,6 +95,8 @@ pub enum UnaryFn {
     Tan,
     /// 1 where the value is what a caller's function gives whose loops were stopped, else 0.
     Stopped,
+    /// The value itself, bit for bit, whatever its type.
+    Copy,
 }
 
 impl UnaryFn {
@@ -123,9 +125,9 @@ impl UnaryFn {
     /// The bits of the value of an element whose loops were stopped: a NaN that nothing computes.
     pub const STOPPED: u32 = 0x7fd5_c0de;
 
-    const NAMES: [&str; 20] = [
+    const NAMES: [&str; 21] = [
         "relu", "sigmoid", "tanh", "silu", "gelu", "geluTanh", "exp", "log", "sqrt", "abs", "neg",
-        "sin", "cos", "floor", "ceil", "round", "sign", "recip", "tan", "stopped",
+        "sin", "cos", "floor", "ceil", "round", "sign", "recip", "tan", "stopped", "copy",
     ];
 
     /// The name in formulas, messages and plans.
@@ -140,8 +142,8 @@ impl UnaryFn {
 
     /// Whether the function takes about as long as an addition.
     pub const fn is_cheap(self) -> bool {
-        use UnaryFn::{Abs, Ceil, Floor, Neg, Relu, Round, Sign};
-        matches!(self, Relu | Abs | Neg | Floor | Ceil | Round | Sign)
+        use UnaryFn::{Abs, Ceil, Copy, Floor, Neg, Relu, Round, Sign};
+        matches!(self, Relu | Abs | Neg | Floor | Ceil | Round | Sign | Copy)
     }
 }
 

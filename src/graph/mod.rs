@@ -20,7 +20,10 @@ mod refuse;
 #[path = "refuse_web.rs"]
 mod refuse;
 
-pub use caller_fn::{ADDED, BESIDE, CallerFn, Elements, FnContent, FnForm, MARK, ParamType, Twin};
+pub use caller_fn::{
+    ADDED, BESIDE, CallerFn, Elements, FnContent, FnForm, FnInput, MARK, ScalarType, Twin,
+    ValueType,
+};
 pub use expr::{BinaryFn, Expr, ExprBuilder, Term, TermId, UnaryFn};
 pub use op::{Measure, Mode, Timing};
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::{CallerFn, UnaryFn};
-use crate::graph::{FnContent, FnForm, ParamType};
+use crate::graph::{FnContent, ScalarType};
 
 /// Whether a kernel computes one element at a time, or four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,35 +19,35 @@ pub(super) fn name(function: &CallerFn) -> String {
 }
 
 /// Prints a function, what it calls, and the function that applies it to elements, or to places.
-/// Beside the function's own names its text has the type `Params` and the variables `passes` and
-/// `stopped`, where there are params and loops.
+/// Beside the function's own names its text has the function `result`, and the type `Params` and
+/// the variables `passes` and `stopped` where there are params and loops.
 pub(super) fn print(text: &mut String, function: &CallerFn, lanes: Lanes) {
     let own = CallerFn::own(function.number());
     let beside = CallerFn::beside(function.number());
     let FnContent {
-        form,
         inputs,
+        result,
         params,
         max_passes,
         ..
     } = &function.content;
-    // A function of a place is called with it, and not with what lies there.
-    let (function_name, inputs, value, lanes_of_place) = match form {
-        FnForm::Element => ("element", *inputs, "F", "f32"),
-        FnForm::At => ("at", 1, "U", "u32"),
+    // A function that reads its inputs itself is called with a place, and not with what lies there.
+    let is_fused = function.content.is_fused();
+    let (inputs, value, of) = match is_fused {
+        true => (&inputs[..], "F", "f32"),
+        false => (&[][..], "U", "u32"),
     };
-    let operands = inputs + params.len();
+    let places = usize::from(!is_fused);
+    let values = places + inputs.len();
+    let operands = values + params.len();
     put!(text, "{}\nfn {beside}one(", function.text);
-    list(text, 0..inputs, &[": ", lanes_of_place].concat());
-    list(text, inputs..operands, ": f32");
+    list(text, 0..values, &[": ", of].concat());
+    list(text, values..operands, ": f32");
     *text += ") -> f32 {\n";
     if !params.is_empty() {
         put!(text, "{own}params = {beside}Params(");
-        for (at, param) in (inputs..).zip(params) {
-            match param {
-                ParamType::F32 => put!(text, "a{at}, "),
-                _ => put!(text, "bitcast<{}>(a{at}), ", param.name()),
-            }
+        for (at, param) in (values..).zip(params) {
+            put!(text, "{}, ", cast("f32", param.name(), &format!("a{at}")));
         }
         *text += ");\n";
     }
@@ -57,23 +57,33 @@ pub(super) fn print(text: &mut String, function: &CallerFn, lanes: Lanes) {
             "{beside}passes = {passes}u;\n{beside}stopped = false;\n"
         );
     }
-    put!(text, "let value = {own}{function_name}(");
-    match form {
-        FnForm::Element => list(text, 0..inputs, ""),
-        FnForm::At => *text += "i32(a0)",
+    let mut given = String::new();
+    if !is_fused {
+        given += "i32(a0), ";
     }
+    for (at, input) in inputs.iter().enumerate() {
+        given += &cast("f32", input.of.scalar.name(), &format!("a{at}"));
+        given += ", ";
+    }
+    let called = format!("{beside}result({given})");
+    put!(
+        text,
+        "let value = {};\n",
+        cast(result.scalar.name(), "f32", &called)
+    );
     match max_passes {
-        None => *text += ");\nreturn value;\n}\n",
         // A compiler must not take the NaN for a constant, which it would refuse.
-        Some(_) => put!(
+        Some(_) if result.scalar == ScalarType::F32 => put!(
             text,
-            ");\nreturn select(value, bitcast<f32>({}u | (params.table & 0u)), {beside}stopped);\n}}\n",
+            "return select(value, bitcast<f32>({}u | (params.table & 0u)), {beside}stopped);\n}}\n",
             UnaryFn::STOPPED
         ),
+        Some(_) => put!(text, "return select(value, 0.0, {beside}stopped);\n}}\n"),
+        None => *text += "return value;\n}\n",
     }
     put!(text, "fn {beside}call(");
-    list(text, 0..inputs, &[": ", value].concat());
-    list(text, inputs..operands, ": F");
+    list(text, 0..values, &[": ", value].concat());
+    list(text, values..operands, ": F");
     *text += ") -> F {\nreturn F(";
     let each: &[&str] = match lanes {
         Lanes::One => &[""],
@@ -85,6 +95,14 @@ pub(super) fn print(text: &mut String, function: &CallerFn, lanes: Lanes) {
         *text += "), ";
     }
     *text += ");\n}\n";
+}
+
+/// An expression of another type with the same bits.
+fn cast(from: &str, to: &str, value: &str) -> String {
+    match from == to {
+        true => value.into(),
+        false => format!("bitcast<{to}>({value})"),
+    }
 }
 
 /// Prints the names of operands, each with something behind it. WGSL allows the last comma.

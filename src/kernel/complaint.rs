@@ -29,7 +29,8 @@ impl Kernel {
                 let own = CallerFn::own(function.number());
                 let Place { column, text } = place(marked, own.len(), column as usize);
                 let (name, line) = (&function.content.name, line + 1);
-                let message = message.replace(&own, "");
+                let beside = CallerFn::beside(function.number());
+                let message = message.replace(&own, "").replace(&beside, "");
                 let message = message.trim();
                 Some(format!(
                     "{name}:{line}:{}: {message}\n  {}",

@@ -1,10 +1,10 @@
 //! Prints expressions as WGSL. `device/cpu/expr.rs` evaluates the same expressions.
 
-use super::{BinaryFn, Expr, FnForm, Term, UnaryFn, caller_fn};
+use super::{BinaryFn, Expr, Term, UnaryFn, caller_fn};
 use crate::program::Number;
 
 /// The WGSL names of the functions in [`UnaryFn`], in that order.
-const UNARY: [&str; 20] = [
+const UNARY: [&str; 21] = [
     "relu",
     "sigmoid",
     "hyperbolic_tangent",
@@ -25,6 +25,7 @@ const UNARY: [&str; 20] = [
     "1.0 / ",
     "tangent",
     "stopped",
+    "",
 ];
 
 /// The WGSL names of the functions in [`BinaryFn`], in that order; a function with a sign has
@@ -77,9 +78,9 @@ pub(super) fn print(text: &mut String, expr: &Expr, prefix: &str, first_row: usi
                 format!("chosen({condition}, {a}, {b})")
             }
             Term::Call(function, operands) => {
-                let skipped = match function.content.form {
-                    FnForm::Element => 0,
-                    FnForm::At => function.content.inputs, // It looks at them by itself.
+                let skipped = match function.content.is_fused() {
+                    true => 0,
+                    false => function.content.inputs.len(), // It looks at them by itself.
                 };
                 let mut value = caller_fn::name(function) + "(";
                 value += if skipped > 0 { "at, " } else { "" };

@@ -33,8 +33,7 @@ pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
 /// What the devices need of `graph` to run kernels, which they may not import.
 pub use crate::graph::{
-    BinaryFn, CallerFn, Elements, Expr, FnForm, Term, TermId, UnaryFn, insertion, sampling,
-    searching,
+    BinaryFn, CallerFn, Elements, Expr, Term, TermId, UnaryFn, insertion, sampling, searching,
 };
 
 use std::sync::Arc;

@@ -77,7 +77,7 @@ pub use gpu::Gpu;
 pub use gpus::{Gpus, adapters};
 pub use index::{Filter, Hit, Index, Search};
 pub use insertion::Download;
-pub use kernels::{Kernel, KernelDefinition, KernelInput, Number};
+pub use kernels::{Kernel, KernelDefinition, KernelElement, KernelInput, Number};
 pub use parameter::Parameter;
 pub use profile::{Profile, Spread};
 pub use profile_sizes::{SizedProfile, SizesProfile};

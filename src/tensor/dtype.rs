@@ -19,13 +19,20 @@ pub enum DType {
     State,
     /// A 32-bit index, as `argmax` gives and `gather` takes.
     U32,
+    /// A 32-bit whole number with a sign.
+    I32,
 }
 
 impl DType {
     /// Words that one element takes.
     pub const fn words(self) -> u32 {
         match self {
-            DType::F32 | DType::Parameter | DType::Fraction | DType::Rate | DType::U32 => 1,
+            DType::F32
+            | DType::Parameter
+            | DType::Fraction
+            | DType::Rate
+            | DType::U32
+            | DType::I32 => 1,
             DType::State => 4,
         }
     }
@@ -34,7 +41,7 @@ impl DType {
     /// value.
     pub fn encode(self, word: u32) -> Option<u32> {
         match self {
-            DType::F32 | DType::State | DType::U32 => Some(word),
+            DType::F32 | DType::State | DType::U32 | DType::I32 => Some(word),
             DType::Parameter => (!f32::from_bits(word).is_nan()).then_some(word),
             DType::Fraction => {
                 let t = f32::from_bits(word);
@@ -66,7 +73,7 @@ impl DType {
         match self {
             DType::Fraction => replace(words, fixed_16_16),
             DType::Rate => replace(words, fixed_10_22),
-            DType::F32 | DType::Parameter | DType::State | DType::U32 => {}
+            DType::F32 | DType::Parameter | DType::State | DType::U32 | DType::I32 => {}
         }
         Ok(())
     }
@@ -80,7 +87,12 @@ impl DType {
     pub const fn operand_name(self) -> &'static str {
         match self {
             DType::Rate => "rate",
-            DType::F32 | DType::Parameter | DType::Fraction | DType::State | DType::U32 => "t",
+            DType::F32
+            | DType::Parameter
+            | DType::Fraction
+            | DType::State
+            | DType::U32
+            | DType::I32 => "t",
         }
     }
 }
@@ -188,6 +200,7 @@ mod tests {
             DType::Rate,
             DType::State,
             DType::U32,
+            DType::I32,
         ] {
             let given = numbers.map(f32::to_bits);
             let mut words = given;

@@ -12,30 +12,42 @@ use js_sys::{Array, Function, Uint32Array};
 use wasm_bindgen::JsValue;
 
 use crate::error::Error;
-use crate::graph::{CallerFn, FnContent, FnForm, ParamType, Twin};
+use crate::graph::{CallerFn, FnContent, FnForm, FnInput, ScalarType, Twin, ValueType};
 
 thread_local! {
     /// The functions of JavaScript that compute on the CPU. They stay, as definitions do.
     static TWINS: RefCell<Vec<Function>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Defines a kernel; `sizes` are 1 if it is of a place, its inputs, the most passes of its loops or 0 where it has none,
-/// and the type of each param.
+/// Defines a kernel; `sizes` are 1 if it is of a place, the most passes of its loops or 0 where it
+/// has none, the number of the kernel that says whether these were stopped and 1 more or 0, the
+/// type of the result, how many inputs there are and the type of each, with [`WHOLE`] where it does
+/// not broadcast, and the type of each param.
 pub(super) fn define(number: u32, [name, code]: [&str; 2], sizes: &[u32], twin: Option<Function>) {
-    let [form, inputs, max_passes, kinds @ ..] = sizes else {
+    let [form, max_passes, told_by, result, inputs, rest @ ..] = sizes else {
         return;
     };
-    let kinds = kinds.iter().map(|kind| ParamType::ALL[*kind as usize]);
+    let (inputs, params) = rest.split_at(*inputs as usize);
+    let inputs = inputs.iter().map(|code| FnInput {
+        of: ValueType::from_code(*code),
+        is_whole: code & WHOLE != 0,
+    });
+    let params = params.iter().map(|code| ScalarType::ALL[*code as usize]);
     let content = FnContent {
         name: name.into(),
         code: code.into(),
         form: [FnForm::Element, FnForm::At][*form as usize],
-        inputs: *inputs as usize,
+        inputs: inputs.collect(),
+        result: ValueType::from_code(*result),
         max_passes: (*max_passes > 0).then_some(*max_passes),
-        params: kinds.collect(),
+        params: params.collect(),
+        told_by: told_by.checked_sub(1),
     };
     CallerFn::define_numbered(number, content, twin.map(of_javascript));
 }
+
+/// Set in the type of an input that does not broadcast.
+const WHOLE: u32 = 32;
 
 /// A twin that a function of JavaScript computes; `Twin` in `pkg-template/src/core/core.ts` says
 /// what it is given.

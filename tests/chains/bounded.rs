@@ -123,7 +123,7 @@ impl Q {
             UnaryFn::Ceil => self.monotone(f64::ceil, |_| 0.0),
             UnaryFn::Round => self.monotone(f64::round_ties_even, |_| 0.0),
             UnaryFn::Sign => self.monotone(sign, |_| 0.0),
-            UnaryFn::Recip | UnaryFn::Tan | UnaryFn::Stopped => {
+            UnaryFn::Recip | UnaryFn::Tan | UnaryFn::Stopped | UnaryFn::Copy => {
                 unreachable!("chains refuse functions of formulas")
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use framebatch::graph::chain::{Chain, Home, MAX_HEAD, MAX_NODES, Op};
 use framebatch::graph::shape::{MAX_ELEMENTS, MAX_RANK, Shape};
-use framebatch::graph::{CallerFn, FnContent, FnForm, ParamType};
+use framebatch::graph::{CallerFn, FnContent, FnForm, FnInput, ScalarType, ValueType};
 use framebatch::tensor::{DType, Packing};
 
 /// The constants of the file: tables of numbers, and numbers by themselves in a
@@ -115,9 +115,17 @@ fn codes_mean_what_they_are_called() {
         name: "call".into(),
         code: String::new(),
         form: FnForm::Element,
-        inputs: 2,
+        inputs: vec![
+            FnInput {
+                of: ValueType::F32,
+                is_whole: false
+            };
+            2
+        ],
+        result: ValueType::F32,
         max_passes: None,
-        params: vec![ParamType::F32],
+        params: vec![ScalarType::F32],
+        told_by: None,
     };
     let number = i64::from(CallerFn::define(content, |_| String::new(), None).number());
     let constant = (code["constant"], &[][..], &[][..]);

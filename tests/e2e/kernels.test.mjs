@@ -192,6 +192,211 @@ for (const engine of ["gpu", "cpu"]) {
     }));
 }
 
+for (const engine of ["gpu", "cpu"]) {
+  test(`vectors and structs, broadcast, fused around and merged, on the ${engine}`, () =>
+    onPage(async (page) => {
+      const found = await page.evaluate(async (engine) => {
+        const gpu = await framebatch.open({ engine, flush: "manual" });
+        const problems = [];
+        const near = (of, got, want) => {
+          const isNear = want.every(
+            (x, i) => Math.abs(got[i] - x) <= 3e-6 * Math.max(Math.abs(x), 1),
+          );
+          if (got.length !== want.length || !isNear)
+            problems.push([of, [...got], want]);
+        };
+        const read = (tensor) => {
+          const reading = tensor.read();
+          gpu.flush();
+          return reading;
+        };
+        const cross = gpu.kernel({
+          name: "crossed",
+          inputs: { a: "vec3f", b: "vec3f", t: "f32" },
+          params: { by: "f32" },
+          output: "vec3f",
+          code: "fn element(a: vec3f, b: vec3f, t: f32) -> vec3f { return cross(a, b) * t * params.by; }",
+          cpu: ({ a, b, t }, { by }) =>
+            [0, 1, 2].map((k) => {
+              const [i, j] = [(k + 1) % 3, (k + 2) % 3];
+              return (a[i] * b[j] - a[j] * b[i]) * t * by;
+            }),
+        });
+        const want = (a, b, t, rows, rowOf) =>
+          Array.from({ length: rows * 3 }, (_, at) => {
+            const [row, k] = [Math.floor(at / 3), at % 3];
+            const [i, j] = [(k + 1) % 3, (k + 2) % 3];
+            const [p, q, u] = rowOf(row);
+            return (
+              (a[3 * p + i] * b[3 * q + j] - a[3 * p + j] * b[3 * q + i]) *
+              t[u] *
+              0.5
+            );
+          });
+        const [a, b, t] = [floats(12, 1), floats(12, 2), floats(4, 3)];
+        const by = { by: 0.5 };
+        const rows = (data, ...dims) => gpu.tensor(data, [...dims, 3]);
+        const call = (a, b, t) => cross({ a, b, t }, by);
+        near(
+          "rows",
+          await read(call(rows(a, 4), rows(b, 4), t)),
+          want(a, b, t, 4, (i) => [i, i, i]),
+        );
+        near(
+          "one for all",
+          await read(call(rows(a, 4), b.slice(0, 3), 2)),
+          want(a, b, [2], 4, (i) => [i, 0, 0]),
+        );
+        near(
+          "columns",
+          await read(call(rows(a, 4, 1), rows(b, 4), gpu.tensor(t, [4, 1]))),
+          want(a, b, t, 16, (i) => [i >> 2, i & 3, i >> 2]),
+        );
+        near(
+          "moved, and fused around",
+          await read(
+            call(
+              gpu.tensor(a, [3, 4]).transpose(),
+              rows(b, 4).neg().neg(),
+              gpu.tensor(t).scale(1),
+            )
+              .scale(2)
+              .sum(1),
+          ),
+          [0, 1, 2, 3].map((row) => {
+            const moved = a.map(
+              (_, at) => a[(at % 3) * 4 + Math.floor(at / 3)],
+            );
+            const values = want(moved, b, t, 4, (i) => [i, i, i]);
+            return (
+              2 * (values[3 * row] + values[3 * row + 1] + values[3 * row + 2])
+            );
+          }),
+        );
+        const halves = gpu.tensor(
+          Float32Array.of(1, 2, 4, 8, 0.5, 0.25),
+          [2, 3],
+          { dtype: "f16" },
+        );
+        near(
+          "kept in 16 bits",
+          await read(call(halves, rows(b, 4).slice([0, 2]), 1)),
+          want([1, 2, 4, 8, 0.5, 0.25], b, [1], 2, (i) => [i, i, 0]),
+        );
+        const polar = gpu.kernel({
+          name: "polar",
+          inputs: { p: "vec2f" },
+          output: { radius: "f32", unit: "vec2f" },
+          code: `struct Polar { radius: f32, unit: vec2f }
+            fn element(p: vec2f) -> Polar { let radius = length(p); return Polar(radius, p / radius); }`,
+          cpu: ({ p }) => {
+            const radius = Math.hypot(p[0], p[1]);
+            return { radius, unit: [p[0] / radius, p[1] / radius] };
+          },
+        });
+        const two = gpu.kernel({
+          name: "two",
+          inputs: { x: "f32", n: "f32" },
+          output: { more: "f32", less: "f32" },
+          code: `struct Two { more: f32, less: f32 }
+            fn element(x: f32, n: f32) -> Two {
+              var y = x;
+              for (var k = 0; k < i32(n); k++) { y *= 2.0; }
+              return Two(y, -x);
+            }`,
+          cpu: ({ x, n }) => ({ more: x * 2 ** n, less: -x }),
+        });
+        const { radius, unit } = polar({
+          p: gpu.tensor([
+            [3, 4],
+            [0, -2],
+          ]),
+        });
+        const { more, less } = two({ x: radius, n: [1, 3] });
+        const reading = gpu.readAll([radius, unit, more.relu(), less]);
+        gpu.flush();
+        const all = await reading;
+        near("radius", all[0], [5, 2]);
+        near("unit", all[1], [0.6, 0.8, 0, -1]);
+        near("more", all[2], [10, 16]);
+        near("less", all[3], [-5, -2]);
+        const state = gpu.tensor(a, [4, 3]);
+        cross({ a: state, b: rows(b, 4), t: 1 }, by).computeInto(state);
+        near(
+          "in place",
+          await read(state),
+          want(a, b, [1], 4, (i) => [i, i, 0]),
+        );
+        // Merged equals alone.
+        const lengths = Array.from(
+          { length: 40 },
+          (_, i) => 1 + ((i * 7) % 13),
+        );
+        const callOf = (count, i) =>
+          cross(
+            { a: rows(floats(count * 3, i), count), b: [1, i, 2], t: i },
+            by,
+          );
+        const alone = [];
+        for (const [i, count] of lengths.entries())
+          alone.push([...(await read(callOf(count, i)))]);
+        const before = gpu.stats().batches;
+        const together = lengths.map((count, i) => callOf(count, i).read());
+        gpu.flush();
+        const merged = (await Promise.all(together)).map((values) => [
+          ...values,
+        ]);
+        const batches = gpu.stats().batches - before;
+        const isSame = JSON.stringify(alone) === JSON.stringify(merged);
+        const plan = gpu.explain(() =>
+          lengths.forEach((count, i) => callOf(count, i).read()),
+        );
+        const verified = [
+          gpu.verify(cross, [
+            {
+              values: {
+                a: [1, 2, 3],
+                b: [
+                  [1, 0, 2],
+                  [3, 1, 1],
+                ],
+                t: [[1], [2]],
+              },
+              params: by,
+            },
+          ]),
+          gpu.verify(polar, [
+            {
+              values: {
+                p: [
+                  [1, 2],
+                  [3, 4],
+                ],
+              },
+            },
+          ]),
+          gpu.verify(two, [{ values: { x: [1, 2], n: 2 } }]),
+        ];
+        gpu.flush();
+        const oks = (await Promise.all(verified)).map(({ ok }) => ok);
+        gpu.dispose();
+        return {
+          problems,
+          isSame,
+          batches,
+          oks,
+          dispatches: plan.match(/dispatch/g)?.length,
+        };
+      }, engine);
+      assert.deepEqual(found.problems, []);
+      assert.deepEqual(
+        [found.isSame, found.batches, found.oks],
+        [true, 1, [true, true, true]],
+      );
+      if (engine === "gpu") assert.equal(found.dispatches, 1);
+    }));
+}
+
 test("params of all types go as they are, and other numbers compile nothing", () =>
   onPage(async (page) => {
     const found = await page.evaluate(async () => {

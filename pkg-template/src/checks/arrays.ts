@@ -7,7 +7,7 @@ import { invalid, kindOf } from "./errors.js";
 export interface Receiver {
   /** The array's name in errors. */
   readonly name: string;
-  readonly type: "Float32Array" | "Uint32Array";
+  readonly type: "Float32Array" | "Uint32Array" | "Int32Array";
   /** Elements of the result. */
   readonly length: number;
 }

@@ -58,9 +58,10 @@ export interface Core {
   chain(words: Uint32Array): number;
   /**
    * Defines a kernel of the page's own, which chains name by this number: its name, its code as it
-   * stands in kernels (`kernels/text.ts`); then 1 if it is of a place, how many inputs it takes,
-   * the most passes of its loops or 0 where it has none, and the type of each param. `twin`
-   * computes on the CPU.
+   * stands in kernels (`kernels/text.ts`); then 1 if it is of a place, the most passes of its loops
+   * or 0 where it has none, the number of the kernel that says whether these were stopped and 1
+   * more or 0, the type of the result, how many tensors it takes and the type of each, and the
+   * type of each param (`kernels/kernels.ts`). `twin` computes on the CPU.
    */
   kernel(
     number: number,

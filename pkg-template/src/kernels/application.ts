@@ -152,7 +152,7 @@ class ApplicationOperands extends ReadOperands {
       const { storage, shape, value, dtype } = argumentNode(argument);
       return storage === undefined
         ? constant(value, dtype)
-        : input(shape, storage);
+        : input(shape, storage, dtype);
     });
     const root = this.trace.expanded(this.at, nodes);
     const known = this.writer.structureOf(READ.name, root);

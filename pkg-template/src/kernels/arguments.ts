@@ -5,7 +5,7 @@
 
 import { invalid, kindOf } from "../checks/errors.js";
 import type { Span } from "../memory/arrays.js";
-import { CODE, FLOATS, INDEXES, RESIDENT } from "../tensor/codes.js";
+import { CODE, FLOATS, RESIDENT } from "../tensor/codes.js";
 import { copyIn, largestOf, type TensorData } from "../tensor/copy-in.js";
 import { constant, type DType, input, type Node } from "../tensor/node.js";
 import type { Shape } from "../tensor/shape.js";
@@ -41,7 +41,7 @@ export class ArrayArgument {
       undefined,
     );
     storage.isPassing = true;
-    return (this.made = input(shape, storage));
+    return (this.made = input(shape, storage, dtype));
   }
 }
 
@@ -59,15 +59,13 @@ export function argumentOf(
     return nodeOf(about, calls, value);
   }
   const given = value as TensorData;
-  const { data, shape } = copyIn(calls.slab, about, given, undefined);
-  const { memory } = data;
-  if (memory instanceof Uint16Array) {
+  const { data, shape, dtype } = copyIn(calls.slab, about, given, undefined);
+  if (data.memory instanceof Uint16Array) {
     throw invalid(
       about,
       `data must be numbers, a Float32Array, a Uint32Array or an Int32Array, got ${kindOf(value)}; make a tensor of 16-bit floats`,
     );
   }
-  const dtype = memory instanceof Float32Array ? FLOATS : INDEXES;
   return new ArrayArgument(data, shape, dtype);
 }
 

@@ -1,39 +1,80 @@
-// What defines a kernel: checked, and numbered by its content, so that equal definitions are
-// one kernel.
+// What defines a kernel, as types: what people write, and what is kept of it once it was checked.
 //
-// What may stand in the code is said in `source.ts`. How a kernel is called is in `kernel.ts`.
+// How a definition is checked is in `check-definition.ts`.
 
-import { type FramebatchError, invalid, kindOf } from "../checks/errors.js";
-import { checkOptions } from "../checks/options.js";
-import { MAX_INPUTS, Problem, readSource, type Source } from "./source.js";
-import { KEYWORDS, REFUSED, WGSL } from "./words.js";
-
-/** The types of numbers that come with a call, in the order of their numbers on the wire. */
-const NUMBER_TYPES = ["f32", "i32", "u32"] as const;
+import type { Scalar, Source, Type } from "./source.js";
 
 /** The type of a number that comes with a call, in WGSL. */
-export type NumberType = (typeof NUMBER_TYPES)[number];
+export type NumberType = Scalar;
+
+/** The type of a value of a kernel, in WGSL: a number, or a vector along a tensor's last axis. */
+export type ValueType = Scalar | `vec${2 | 3 | 4}${"f" | "i" | "u"}`;
 
 /** The values that a kernel takes, by name. */
-export type Inputs = Readonly<Record<string, "f32">>;
+export type Inputs = Readonly<Record<string, ValueType>>;
+
+/** No tensors at all. */
+export type None = Readonly<Record<never, never>>;
+
+/** What a kernel gives: a value, or several by the names of a struct's fields. */
+export type Output = ValueType | Readonly<Record<string, ValueType>>;
+
+/** The elements of a tensor of such values. */
+export type ElementsOf<Of extends ValueType> = Of extends "f32" | `${string}f`
+  ? Float32Array
+  : Of extends `i32` | `${string}i`
+    ? Int32Array
+    : Uint32Array;
+
+/** A value in a function for the CPU: a vector is a list of its numbers. */
+export type CpuValue<Of extends ValueType> = Of extends Scalar
+  ? number
+  : ArrayLike<number>;
+
+/** What a function for the CPU returns. */
+export type CpuResult<Gives extends Output> = Gives extends ValueType
+  ? CpuValue<Gives>
+  : {
+      readonly [Name in keyof Gives]: Gives[Name] extends ValueType
+        ? CpuValue<Gives[Name]>
+        : never;
+    };
+
+/** The tensors that a function for the CPU looks at. */
+export type LookedAt<Of extends Inputs> = {
+  readonly [Name in keyof Of]: KernelInput<Of[Name]>;
+};
 
 /** The numbers that come with a call of a kernel, by name. */
 export type Params = Readonly<Record<string, NumberType>>;
 
 /** What a kernel computes. */
-export interface KernelDefinition<Of extends Inputs, With extends Params> {
+export interface KernelDefinition<
+  Of extends Inputs,
+  With extends Params,
+  Gives extends Output = "f32",
+  Shares extends Inputs = None,
+> {
   /** In messages, plans and profilers: letters, digits and underscores. */
   name: string;
   /** The values that `element` takes, by the names of its parameters; or what `at` looks at. */
   inputs: Of;
+  /**
+   * Tensors that the code looks at as a whole, such as tables and weights: functions of a place in
+   * the code, as the inputs of `at` are. A call gives them with its values; where many calls give
+   * the same tensor, it lies on the device once. Default: none.
+   */
+  shared?: Shares;
   /** Numbers that come with each call, in the code `params.name`. They compile nothing. Default: none. */
   params?: With;
-  /** What the function gives. */
-  output: "f32";
+  /** What the function gives: a value, or the fields of a struct, 1 to 8, each of which is a tensor. */
+  output: Gives;
   /**
-   * WGSL: one of two functions, and the functions, structs, aliases and constants that it needs.
+   * WGSL: one of two functions, and the functions, structs, aliases, constants and overrides that
+   * it needs.
    *
-   * - `fn element(a: f32, b: f32) -> f32`, of 1 to 6 values that broadcasting brings together.
+   * - `fn element(a: f32, b: f32) -> f32`, of 1 to 6 values that broadcasting brings together. A
+   *   `vec3f` is of a tensor whose last axis has 3 elements, and what is in front broadcasts.
    * - `fn at(i: i32) -> f32`, of a place in the first input, whose shape the result has. The
    *   inputs are functions of a place, clamped to what there is: `height(i - 1)`,
    *   `height_at(row, col)`, `height_len()`, `height_rows()`, `height_cols()`; rows run along
@@ -43,6 +84,11 @@ export interface KernelDefinition<Of extends Inputs, With extends Params> {
    * functions are refused.
    */
   code: string;
+  /**
+   * Values of the code's overrides, by name, which compile the kernel anew: `override taps: i32 = 3;`
+   * has the value 3 unless this says otherwise. Default: none.
+   */
+  constants?: Readonly<Record<string, number | boolean>>;
   /**
    * How many passes the loops of one element may make together. A call of which an element's
    * loops would make more rejects with `limit-exceeded`. Default: 2²⁰.
@@ -55,39 +101,41 @@ export interface KernelDefinition<Of extends Inputs, With extends Params> {
    * `unsupported` where there is no GPU.
    */
   cpu?: (
-    values: { readonly [Name in keyof Of]: number },
+    values: {
+      readonly [Name in keyof Of]: CpuValue<Of[Name]>;
+    } & LookedAt<Shares>,
     params: { readonly [Name in keyof With]: number },
-  ) => number;
+  ) => CpuResult<Gives>;
   /** The same for a kernel whose function is `at`: of a place, the inputs and the params. */
   cpuAt?: (
     place: number,
-    inputs: { readonly [Name in keyof Of]: KernelInput },
+    inputs: LookedAt<Of> & LookedAt<Shares>,
     params: { readonly [Name in keyof With]: number },
-  ) => number;
+  ) => CpuResult<Gives>;
 }
 
-/** What a function of a place looks at on the CPU. Places are clamped to what there is. */
-export interface KernelInput {
-  /** The element at a place, row by row. */
-  (place: number): number;
-  /** The element of a row and a column. */
-  at(row: number, column: number): number;
-  /** How many elements there are. */
+/** A tensor that a kernel's function looks at on the CPU. Places are clamped to what there is. */
+export interface KernelInput<Of extends ValueType = "f32"> {
+  /** The value at a place, row by row. */
+  (place: number): CpuValue<Of>;
+  /** The value of a row and a column. */
+  at(row: number, column: number): CpuValue<Of>;
+  /** How many values there are. */
   readonly size: number;
-  /** How many rows there are: of all axes but the last together. */
+  /** How many rows there are: of all axes of values but the last together. */
   readonly rows: number;
-  /** How many elements there are along the last axis. */
+  /** How many values there are along the last axis. */
   readonly columns: number;
 }
 
 /** A definition that was checked. */
 export interface Checked {
-  /** The number of its content, by which chains name it. */
-  readonly number: number;
   readonly name: string;
   readonly source: Source;
-  /** The names of what it is of, in order. */
-  readonly inputs: readonly string[];
+  /** The tensors that it takes, in order; shared ones are the last. */
+  readonly tensors: readonly KernelTensor[];
+  /** What it gives. */
+  readonly results: readonly KernelResult[];
   readonly maxPasses: number;
   /** The names and types of the params. */
   readonly params: readonly (readonly [string, NumberType])[];
@@ -95,201 +143,45 @@ export interface Checked {
   readonly cpuAt: PlaceFunction | undefined;
 }
 
+/** A tensor that a kernel takes. */
+export interface KernelTensor {
+  readonly name: string;
+  readonly type: Type;
+  /** Whether the code looks at any place of it, so that it does not broadcast. */
+  readonly isWhole: boolean;
+}
+
+/** One of the results of a kernel. */
+export interface KernelResult {
+  /** The name of the field; empty where the kernel gives no struct. */
+  readonly field: string;
+  readonly type: Type;
+  /** The number by which chains name what computes the result. */
+  readonly number: number;
+  /**
+   * The number of what says whether loops were stopped, where whole numbers have no bits to spare
+   * that could say so.
+   */
+  readonly toldBy: number | undefined;
+}
+
 type Numbers = Record<string, number>;
 
+/** Values of an element, and tensors that are looked at. */
+export type Values = Record<
+  string,
+  number | ArrayLike<number> | KernelInput<ValueType>
+>;
+
 /** Computes an element of its values and params. */
-export type ElementFunction = (values: Numbers, params: Numbers) => number;
+export type ElementFunction = (values: Values, params: Numbers) => unknown;
 
 /** Computes an element of its place, the inputs and params. */
 export type PlaceFunction = (
   place: number,
-  inputs: Record<string, KernelInput>,
+  inputs: Values,
   params: Numbers,
-) => number;
+) => unknown;
 
-const NAMES: Record<keyof KernelDefinition<Inputs, Params>, true> = {
-  name: true,
-  inputs: true,
-  params: true,
-  output: true,
-  code: true,
-  maxPasses: true,
-  cpu: true,
-  cpuAt: true,
-};
-
-const MAX_PASSES = 2 ** 20;
-const MAX_PARAMS = 16;
-const NAME = /^[a-zA-Z][a-zA-Z0-9_]*$/;
-
-/** The numbers of all contents. */
-const numbers = new Map<string, number>();
-
-/** Checks a definition. Throws where it is wrong, with the line and column of the code. */
-export function checkDefinition(
-  definition: KernelDefinition<Inputs, Params>,
-): Checked {
-  checkOptions("kernel", definition, NAMES);
-  const { name, inputs, params = {}, output, code, cpu, cpuAt } = definition;
-  if (typeof name !== "string" || !NAME.test(name)) {
-    throw invalid(
-      "kernel",
-      `name must be letters, digits and underscores and begin with a letter, got '${String(name)}'`,
-    );
-  }
-  const { maxPasses = MAX_PASSES } = definition;
-  if (
-    !Number.isInteger(maxPasses) ||
-    maxPasses < 1 ||
-    maxPasses > 2 ** 32 - 1
-  ) {
-    throw invalid(
-      name,
-      `maxPasses must be a whole number from 1 to 2^32 - 1, got ${maxPasses}`,
-    );
-  }
-  for (const [option, given] of Object.entries({ cpu, cpuAt })) {
-    if (given === undefined || typeof given === "function") continue;
-    throw invalid(name, `${option} must be a function, got ${kindOf(given)}`);
-  }
-  if (output !== "f32") {
-    throw invalid(name, `output must be 'f32', got '${String(output)}'`);
-  }
-  if (typeof code !== "string") {
-    throw invalid(name, `code must be a string of WGSL, got ${kindOf(code)}`);
-  }
-  const named = checkParams(name, params);
-  const source = checkCode(name, code, Object.keys(params));
-  checkInputs(name, inputs, source);
-  const isAt = source.form === "at";
-  if ((isAt ? cpu : cpuAt) !== undefined) {
-    throw invalid(
-      name,
-      "cpu is for the function `element`, and cpuAt for `at`",
-    );
-  }
-  const taken = isAt ? Object.keys(inputs) : source.inputs;
-  const content = JSON.stringify([name, source.code, taken, maxPasses, named]);
-  let number = numbers.get(content);
-  if (number === undefined) numbers.set(content, (number = numbers.size));
-  return {
-    number,
-    name,
-    source,
-    inputs: taken,
-    maxPasses,
-    params: named,
-    cpu,
-    cpuAt,
-  };
-}
-
-/** The number of a type on the wire. */
-export const typeNumber = (type: NumberType): number =>
-  NUMBER_TYPES.indexOf(type);
-
-function checkParams(name: string, params: Params): Checked["params"] {
-  if (typeof params !== "object" || params === null) {
-    throw invalid(name, `params must be an object, got ${kindOf(params)}`);
-  }
-  const named = Object.entries(params);
-  if (named.length > MAX_PARAMS) {
-    throw invalid(
-      name,
-      `a kernel has at most ${MAX_PARAMS} params, got ${named.length}`,
-    );
-  }
-  for (const [param, type] of named) {
-    if (!NAME.test(param) || KEYWORDS.has(param) || REFUSED.has(param)) {
-      throw invalid(
-        name,
-        `the names of params must be letters, digits and underscores and no keywords of WGSL, got '${param}'`,
-      );
-    }
-    if (!NUMBER_TYPES.includes(type)) {
-      throw invalid(
-        name,
-        `param ${param} must be 'f32', 'i32' or 'u32', got '${String(type)}'`,
-      );
-    }
-  }
-  return named;
-}
-
-function checkInputs(
-  name: string,
-  inputs: Inputs,
-  { form, inputs: taken }: Source,
-): void {
-  if (typeof inputs !== "object" || inputs === null) {
-    throw invalid(name, `inputs must be an object, got ${kindOf(inputs)}`);
-  }
-  for (const [input, type] of Object.entries(inputs)) {
-    if (type !== "f32") {
-      throw invalid(
-        name,
-        `input ${input} must be 'f32', got '${String(type)}'`,
-      );
-    }
-  }
-  const given = Object.keys(inputs);
-  if (form === "at") return checkLookedAt(name, given);
-  const isSame =
-    given.length === taken.length &&
-    given.every((input) => taken.includes(input));
-  if (isSame) return;
-  throw invalid(
-    name,
-    `inputs are (${given.join(", ")}), but \`element\` takes (${taken.join(", ")})`,
-  );
-}
-
-function checkLookedAt(name: string, inputs: readonly string[]): void {
-  if (inputs.length < 1 || inputs.length > MAX_INPUTS) {
-    throw invalid(
-      name,
-      `\`at\` looks at 1 to ${MAX_INPUTS} inputs, got ${inputs.length}`,
-    );
-  }
-  for (const input of inputs) {
-    const isOwn = !WGSL.has(input) && !REFUSED.has(input);
-    if (NAME.test(input) && isOwn && !collides(input, inputs)) continue;
-    throw invalid(
-      name,
-      `an input has a name of its own that is no word of WGSL, got '${input}'`,
-    );
-  }
-}
-
-/** Whether what looks at inputs would have one name twice, or that of another thing. */
-function collides(input: string, inputs: readonly string[]): boolean {
-  const names = ["_at", "_len", "_rows", "_cols"].map((end) => input + end);
-  const isOther = inputs.some((other) => names.includes(other));
-  return isOther || input === "at" || input === "params";
-}
-
-function checkCode(
-  name: string,
-  code: string,
-  params: readonly string[],
-): Source {
-  try {
-    return readSource(code, params);
-  } catch (error) {
-    if (error instanceof Problem) throw located(name, code, error);
-    throw error;
-  }
-}
-
-/** The error of a problem, with the line in question. */
-function located(
-  name: string,
-  code: string,
-  problem: Problem,
-): FramebatchError {
-  const before = code.slice(0, problem.at).split("\n");
-  const column = before[before.length - 1].length + 1;
-  const line = code.split("\n")[before.length - 1].trim();
-  const place = `${name}:${before.length}:${column}`;
-  return invalid(place, `${problem.message}\n  ${line}`);
-}
+/** Any definition. */
+export type AnyDefinition = KernelDefinition<Inputs, Params, Output, Inputs>;

@@ -5,7 +5,14 @@
 
 import type { Profile, ProfileOptions } from "../metrics/profile.js";
 import { callsOf, Session } from "../session/session.js";
-import type { Inputs, KernelDefinition, Params } from "./definition.js";
+import type {
+  AnyDefinition,
+  Inputs,
+  KernelDefinition,
+  None,
+  Output,
+  Params,
+} from "./definition.js";
 import type { Kernel } from "./kernel.js";
 import { defineKernel } from "./kernels.js";
 import {
@@ -31,13 +38,20 @@ import type { Elements } from "../tensor/kinds.js";
 import type { Tensor } from "../tensor/tensor.js";
 
 export type {
+  CpuResult,
+  CpuValue,
+  ElementsOf,
   Inputs,
   KernelDefinition,
   KernelInput,
+  LookedAt,
+  None,
   NumberType,
+  Output,
   Params,
+  ValueType,
 } from "./definition.js";
-export type { Kernel } from "./kernel.js";
+export type { Given, Kernel, ParamOf, ValuesOf } from "./kernel.js";
 export type {
   Verification,
   VerifiedElement,
@@ -83,9 +97,11 @@ declare module "../session/session.js" {
     kernel<
       const Of extends Inputs,
       const With extends Params = Record<never, never>,
+      const Gives extends Output = "f32",
+      const Shares extends Inputs = None,
     >(
-      definition: KernelDefinition<Of, With>,
-    ): Kernel<Of, With>;
+      definition: KernelDefinition<Of, With, Gives, Shares>,
+    ): Kernel<Of, With, Gives, Shares>;
 
     /**
      * Makes a chain of operations a function: `fn` is called with tensors without values, once
@@ -117,9 +133,14 @@ declare module "../session/session.js" {
      * const values = { height: [1, 2, 3], speed: 0.5 };
      * const { ok, worst } = await gpu.verify(decay, [{ values, params: { dt: 0.1 } }]);
      */
-    verify<Of extends Inputs, With extends Params>(
-      kernel: Kernel<Of, With>,
-      cases: readonly VerifyCase<Of, With>[],
+    verify<
+      Of extends Inputs,
+      With extends Params,
+      Gives extends Output,
+      Shares extends Inputs,
+    >(
+      kernel: Kernel<Of, With, Gives, Shares>,
+      cases: readonly VerifyCase<Of & Shares, With>[],
       options?: VerifyOptions,
     ): Promise<Verification>;
 
@@ -170,8 +191,8 @@ declare module "../session/session.js" {
 Object.assign(Session.prototype, {
   kernel(
     this: Session,
-    definition: KernelDefinition<Inputs, Params>,
-  ): Kernel<Inputs, Params> {
+    definition: AnyDefinition,
+  ): Kernel<Inputs, Params, Output> {
     return defineKernel(callsOf(this), definition);
   },
 
@@ -183,10 +204,15 @@ Object.assign(Session.prototype, {
     return tracedFunction(callsOf(this), fn, options);
   },
 
-  verify<Of extends Inputs, With extends Params>(
+  verify<
+    Of extends Inputs,
+    With extends Params,
+    Gives extends Output,
+    Shares extends Inputs,
+  >(
     this: Session,
-    kernel: Kernel<Of, With>,
-    cases: readonly VerifyCase<Of, With>[],
+    kernel: Kernel<Of, With, Gives, Shares>,
+    cases: readonly VerifyCase<Of & Shares, With>[],
     options?: VerifyOptions,
   ): Promise<Verification> {
     return verify(callsOf(this), kernel, cases, options);

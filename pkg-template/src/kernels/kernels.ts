@@ -4,29 +4,30 @@ import type { Core } from "../core/core.js";
 import type { CoreInstance } from "../core/core-instance.js";
 import type { Calls } from "../session/calls.js";
 import type { Companion } from "../session/companion.js";
-import {
-  checkDefinition,
-  type Checked,
-  type Inputs,
-  type KernelDefinition,
-  type Params,
-  typeNumber,
+import { checkDefinition } from "./check-definition.js";
+import type {
+  AnyDefinition,
+  Checked,
+  Inputs,
+  Output,
+  Params,
 } from "./definition.js";
 import { type Kernel, kernelOf } from "./kernel.js";
-import { explain, textOf } from "./text.js";
+import { SCALARS, type Type } from "./source.js";
+import { explain, type Part, partsOf, textOf } from "./text.js";
 import { twinOf } from "./twin.js";
 
 /** The kernels of each session. */
 const sessions = new WeakMap<Calls, SessionKernels>();
 
-/** What each instance of the core knows: kernels by their number and whether they have twins. */
-const known = new WeakMap<CoreInstance, Map<string, Checked>>();
+/** What each instance of the core knows: results of kernels by their number and whether they have twins. */
+const known = new WeakMap<CoreInstance, Map<string, Part>>();
 
 /** Defines a kernel for a session. */
 export function defineKernel(
   calls: Calls,
-  definition: KernelDefinition<Inputs, Params>,
-): Kernel<Inputs, Params> {
+  definition: AnyDefinition,
+): Kernel<Inputs, Params, Output> {
   const checked = checkDefinition(definition);
   let kernels = sessions.get(calls);
   if (kernels === undefined) {
@@ -65,33 +66,48 @@ class SessionKernels implements Companion {
   private tell(): void {
     const { core, instance } = this.calls;
     if (core === undefined || instance === undefined) return;
-    for (const kernel of this.untold) tell(core, instance, kernel);
+    for (const kernel of this.untold) {
+      for (const part of partsOf(kernel)) tell(core, instance, part);
+    }
     this.untold = [];
   }
 }
 
-function tell(core: Core, instance: CoreInstance, kernel: Checked): void {
-  const { number, name, source, inputs, maxPasses, params } = kernel;
-  const twin = twinOf(instance, kernel);
+function tell(core: Core, instance: CoreInstance, part: Part): void {
+  const { kernel, number, result, type } = part;
+  const { name, source, tensors, maxPasses, params } = kernel;
+  const twin = twinOf(instance, part);
   let told = known.get(instance);
   if (told === undefined) {
-    const kernels = (told = new Map<string, Checked>());
+    const parts = (told = new Map<string, Part>());
     known.set(instance, told);
     core.explain_kernels((module, text) =>
-      explain(kernels.values(), module, text),
+      explain(parts.values(), module, text),
     );
   }
   const mark = `${number} ${twin !== undefined}`;
   if (told.has(mark)) return;
-  told.set(mark, kernel);
-  const form = source.form === "at" ? 1 : 0;
-  const sizes = [form, inputs.length, source.hasLoops ? maxPasses : 0];
-  const types = params.map(([, type]) => typeNumber(type));
-  core.kernel(
-    number,
-    name,
-    textOf(kernel),
-    Uint32Array.from([...sizes, ...types]),
-    twin,
+  told.set(mark, part);
+  const toldBy =
+    result === undefined ? undefined : kernel.results[result].toldBy;
+  const inputs = tensors.map(
+    ({ type, isWhole }) => codeOf(type) | (isWhole ? WHOLE : 0),
   );
+  const sizes = [
+    source.form === "at" ? 1 : 0,
+    source.hasLoops ? maxPasses : 0,
+    toldBy === undefined ? 0 : toldBy + 1,
+    codeOf(type),
+    inputs.length,
+    ...inputs,
+    ...params.map(([, scalar]) => SCALARS.indexOf(scalar)),
+  ];
+  core.kernel(number, name, textOf(part), Uint32Array.from(sizes), twin);
 }
+
+/** The number of a type on the wire. */
+const codeOf = ({ scalar, lanes }: Type): number =>
+  SCALARS.indexOf(scalar) | (lanes << 2);
+
+/** Set in the type of a tensor that does not broadcast. */
+const WHOLE = 32;

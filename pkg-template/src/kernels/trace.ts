@@ -35,7 +35,7 @@ export function parameterLike(
     name,
   );
   storage.failure = tracingError(name);
-  return input(shape, storage);
+  return input(shape, storage, dtype);
 }
 
 /** The error of whatever would need the values of parameters. */

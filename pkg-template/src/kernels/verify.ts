@@ -3,10 +3,26 @@
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkOptions } from "../checks/options.js";
 import { copyIn, type TensorData } from "../tensor/copy-in.js";
+import type { Elements } from "../tensor/kinds.js";
+import { Tensor } from "../tensor/tensor.js";
 import type { TensorSession } from "../tensor/tensor-session.js";
-import type { Checked, Inputs, KernelInput, Params } from "./definition.js";
-import { checkedOf, type Kernel } from "./kernel.js";
-import { inputOf } from "./twin.js";
+import type {
+  Inputs,
+  KernelTensor,
+  Output,
+  Params,
+  Values,
+} from "./definition.js";
+import { checkedOf, type Given, type Kernel } from "./kernel.js";
+import { type Part, partsOf } from "./text.js";
+import {
+  CLASSES,
+  type Column,
+  inputOf,
+  numberOf,
+  partOf,
+  valueAt,
+} from "./twin.js";
 
 /** A call whose result is compared. */
 export interface VerifyCase<Of extends Inputs, With extends Params> {
@@ -47,10 +63,15 @@ export interface VerifiedElement {
 const NAMES: Record<keyof VerifyOptions, true> = { tolerance: true };
 
 /** Computes cases both ways. Rejects for a kernel without a function for the CPU. */
-export async function verify<Of extends Inputs, With extends Params>(
+export async function verify<
+  Of extends Inputs,
+  With extends Params,
+  Gives extends Output,
+  Shares extends Inputs,
+>(
   calls: TensorSession,
-  kernel: Kernel<Of, With>,
-  cases: readonly VerifyCase<Of, With>[],
+  kernel: Kernel<Of, With, Gives, Shares>,
+  cases: readonly VerifyCase<Of & Shares, With>[],
   options: VerifyOptions = {},
 ): Promise<Verification> {
   checkOptions("verify", options, NAMES);
@@ -74,24 +95,40 @@ export async function verify<Of extends Inputs, With extends Params>(
       "there is no function for the CPU to compare with; give the definition cpu, or cpuAt",
     );
   }
-  const call = kernel as Kernel<Inputs, Record<string, "f32">>;
+  const call = kernel as unknown as Kernel<
+    Inputs,
+    Record<string, "f32">,
+    Output
+  >;
   const made = cases.map(({ values, params = {} }) =>
-    call(values as never, params as never),
+    tensorsOf(call(values as never, params as never)),
   );
-  const results = await Promise.all(made.map((tensor) => tensor.read()));
+  const results = await Promise.all(
+    made.map((tensors) => Promise.all(tensors.map((tensor) => tensor.read()))),
+  );
+  const computed = partsOf(checked).filter(
+    ({ result }) => result !== undefined,
+  );
   let worst: VerifiedElement | undefined;
-  for (const [at, got] of results.entries()) {
+  for (const [at, parts] of results.entries()) {
     const { values, params = {} } = cases[at];
-    const expected = expectedOf(calls, checked, made[at].shape, values, params);
-    for (let place = 0; place < got.length; place += 1) {
-      const off = offBy(got[place], expected[place]);
-      if (worst !== undefined && off <= worst.off) continue;
-      const [own, other] = [got[place], expected[place]];
-      worst = { case: at, place, got: own, expected: other, off };
+    for (const [result, got] of parts.entries()) {
+      const { shape } = made[at][result];
+      const part = computed[result];
+      const expected = expectedOf(calls, part, shape, values, params);
+      for (let place = 0; place < got.length; place += 1) {
+        const off = offBy(got[place], expected[place]);
+        if (worst !== undefined && off <= worst.off) continue;
+        const [own, other] = [got[place], expected[place]];
+        worst = { case: at, place, got: own, expected: other, off };
+      }
     }
   }
   return { ok: worst === undefined || worst.off <= tolerance, worst };
 }
+
+const tensorsOf = (given: Given<Output>): Tensor<Elements>[] =>
+  given instanceof Tensor ? [given] : Object.values(given);
 
 function offBy(got: number, expected: number): number {
   if (Object.is(got, expected) || got === expected) return 0;
@@ -102,45 +139,56 @@ function offBy(got: number, expected: number): number {
 /** What the function in JavaScript gives for each element of a result of this shape. */
 function expectedOf(
   calls: TensorSession,
-  { name, inputs, cpu, cpuAt }: Checked,
+  { kernel, type, result }: Part,
   shape: readonly number[],
-  values: Readonly<Record<string, TensorData | number>>,
+  given: Readonly<Record<string, TensorData | number>>,
   params: Record<string, number>,
-): Float32Array {
+): Column {
+  const { name, tensors, cpu, cpuAt, results } = kernel;
+  const { field } = results[result!];
+  const { scalar, lanes } = type;
   const size = shape.reduce((product, dim) => product * dim, 1);
-  const expected = new Float32Array(size);
-  const given = inputs.map((input) => dataOf(calls, name, values[input]));
-  if (cpuAt !== undefined) {
-    const looked: Record<string, KernelInput> = {};
-    for (const [at, input] of inputs.entries()) {
-      const { floats, dims } = given[at];
-      looked[input] = inputOf(floats, dims[dims.length - 1] ?? 1);
-    }
-    for (let i = 0; i < size; i += 1) expected[i] = cpuAt(i, looked, params);
-    return expected;
+  const expected = new CLASSES[scalar](size);
+  const columns = tensors.map((tensor) => dataOf(calls, name, tensor, given));
+  const values: Values = {};
+  for (const [at, tensor] of tensors.entries()) {
+    if (!tensor.isWhole) continue;
+    const { column, dims } = columns[at];
+    values[tensor.name] = inputOf(tensor, column, dims[dims.length - 1] ?? 1);
   }
-  const of: Record<string, number> = {};
-  for (let i = 0; i < size; i += 1) {
-    for (const [at, input] of inputs.entries()) {
-      of[input] = given[at].floats[placeOf(i, shape, given[at].dims)];
+  const places = lanes === 1 ? shape : shape.slice(0, -1);
+  for (let place = 0; place < size / lanes; place += 1) {
+    for (const [at, tensor] of tensors.entries()) {
+      if (tensor.isWhole) continue;
+      const { column, dims } = columns[at];
+      const own = placeOf(place, places, dims);
+      values[tensor.name] = valueAt(tensor, column, own, values[tensor.name]);
     }
-    expected[i] = cpu!(of, params);
+    const all =
+      cpuAt === undefined ? cpu!(values, params) : cpuAt(place, values, params);
+    const value = partOf(all, field);
+    for (let lane = 0; lane < lanes; lane += 1) {
+      expected[place * lanes + lane] = numberOf(value, lanes, lane);
+    }
   }
   return expected;
 }
 
+/** The elements of a tensor, and the shape of as many values as these are. */
 function dataOf(
   { slab }: TensorSession,
   about: string,
-  value: TensorData | number,
-): { floats: Float32Array; dims: readonly number[] } {
-  if (typeof value === "number") {
-    return { floats: Float32Array.of(value), dims: [] };
-  }
+  { name, type }: KernelTensor,
+  given: Readonly<Record<string, TensorData | number>>,
+): { column: Column; dims: readonly number[] } {
+  const value = given[name];
+  const Column = CLASSES[type.scalar];
+  if (typeof value === "number") return { column: Column.of(value), dims: [] };
   const { data, shape } = copyIn(slab, about, value, undefined);
   const { memory, start, words } = data;
-  const floats = Float32Array.from(memory.subarray(start, start + words));
-  return { floats, dims: shape.dims };
+  const own = memory.subarray(start, start + words);
+  const dims = type.lanes === 1 ? shape.dims : shape.dims.slice(0, -1);
+  return { column: Column.from(own), dims };
 }
 
 /** The place of element `i` of a shape in data of these dimensions, which broadcast to it. */

@@ -10,7 +10,7 @@ export type Element = "float32" | "uint8";
 export type Operand = Float32Array | Uint8Array;
 
 /** What a call may resolve to, or to a list of. */
-export type Result = Operand | Uint32Array;
+export type Result = Operand | Uint32Array | Int32Array;
 
 /** Words of a tensor, or 16-bit floats: `words` of them from `start` on. */
 export interface Span {

@@ -78,7 +78,8 @@ export class Session extends Interpolation {
 
   /**
    * A tensor of `data`, row-major; its `shape` is that of the data unless given. Floats
-   * compute; whole numbers (`Uint32Array`, `Int32Array`) are places for `gather`.
+   * compute; whole numbers (`Uint32Array`, `Int32Array`) are places for `gather`, and values
+   * for kernels of one's own.
    *
    * What is computed from it is recorded, and sent by `read`. Data of 16,384 elements or
    * more lies on the device at once, or as soon as there is one; unless `keep: false` its
@@ -129,7 +130,13 @@ export class Session extends Interpolation {
     buffer: GPUBuffer,
     shape: readonly number[],
     options?: BufferOptions & { dtype?: Dtype },
-  ): Tensor<Dtype extends "u32" ? Uint32Array : Float32Array>;
+  ): Tensor<
+    Dtype extends "u32"
+      ? Uint32Array
+      : Dtype extends "i32"
+        ? Int32Array
+        : Float32Array
+  >;
   tensor(
     data: TensorData | GPUBuffer,
     shape?: readonly number[],

@@ -5,7 +5,7 @@
 
 import { FramebatchError, invalid, kindOf, tagOf } from "../checks/errors.js";
 import { checkOptions, labeled } from "../checks/options.js";
-import { PACKED, RESIDENT } from "./codes.js";
+import { FLOATS, INDEXES, INTEGERS, PACKED, RESIDENT } from "./codes.js";
 import { input, type Node } from "./node.js";
 import { shapeOf } from "./shape.js";
 import { bytesOf, paddedBytesOf, TensorStorage, UNKNOWN } from "./storage.js";
@@ -19,7 +19,7 @@ export interface BufferOptions {
    * What lies there: floats of 32 or 16 bits, or whole numbers to pick elements with.
    * Default: `f32`.
    */
-  dtype?: "f32" | "f16" | "bf16" | "u32";
+  dtype?: "f32" | "f16" | "bf16" | "u32" | "i32";
   /** Appears in the message of every error about this tensor. Default: none. */
   label?: string;
 }
@@ -33,6 +33,7 @@ const NAMES: Record<keyof BufferOptions, true> = {
 const HOMES = {
   f32: RESIDENT,
   u32: RESIDENT,
+  i32: RESIDENT,
   f16: PACKED.f16,
   bf16: PACKED.bf16,
 };
@@ -66,15 +67,16 @@ export function bufferInput(
   if (!Object.hasOwn(HOMES, dtype)) {
     throw invalid(
       about,
-      `dtype of a GPUBuffer must be 'f32', 'f16', 'bf16' or 'u32', got '${dtype as string}'`,
+      `dtype of a GPUBuffer must be 'f32', 'f16', 'bf16', 'u32' or 'i32', got '${dtype as string}'`,
     );
   }
   const shape = shapeOf(about, [...dims]);
+  const kind = dtype === "u32" ? INDEXES : dtype === "i32" ? INTEGERS : FLOATS;
   const storage = new TensorStorage(
     { memory: new Float32Array(0), start: 0, words: 0 },
     shape.count,
     HOMES[dtype],
-    dtype === "u32" ? UNKNOWN : undefined,
+    kind === FLOATS ? undefined : UNKNOWN,
     true,
     label,
   );
@@ -92,7 +94,7 @@ export function bufferInput(
     );
   }
   storage.place = { buffer, offset, size: bytesOf(storage) };
-  return input(shape, storage);
+  return input(shape, storage, kind);
 }
 
 function checkPlace(

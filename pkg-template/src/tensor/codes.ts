@@ -84,6 +84,7 @@ export const NORM = {
 /** Element types. */
 export const FLOATS = 0;
 export const INDEXES = 1;
+export const INTEGERS = 2;
 
 /** Where the data of an input lies: with its call, or on the device. */
 export const WITH_CALL = 0;

@@ -8,6 +8,8 @@ import { detached, isDetached } from "../checks/arrays.js";
 import { invalid, kindOf } from "../checks/errors.js";
 import type { Span } from "../memory/arrays.js";
 import { SHORT, type Slab } from "../memory/slab.js";
+import { FLOATS, INDEXES, INTEGERS } from "./codes.js";
+import type { DType } from "./node.js";
 import { isSame, type Shape, shapeOf, text } from "./shape.js";
 import { FEWER, LARGE } from "./storage.js";
 
@@ -18,6 +20,13 @@ export type TensorData =
 /** Numbers, or rows of numbers, or rows of rows. */
 export type NestedNumbers = readonly number[] | readonly NestedNumbers[];
 
+/** Data that was checked: its words, its shape, and the type of its elements. */
+export interface CopiedIn {
+  readonly data: Span;
+  readonly shape: Shape;
+  readonly dtype: DType;
+}
+
 /**
  * Checks data against a shape. Short data is copied, so that the caller may change
  * its array; long typed arrays are not.
@@ -27,7 +36,7 @@ export function copyIn(
   about: string,
   data: TensorData,
   dims: readonly number[] | undefined,
-): { data: Span; shape: Shape } {
+): CopiedIn {
   if (dims !== undefined && !Array.isArray(dims)) {
     throw invalid(
       about,
@@ -42,7 +51,8 @@ export function copyIn(
       { about, bytes, instead: FEWER },
       () => new Float32Array(numbers),
     );
-    return { shape, data: { memory, start: 0, words: memory.length } };
+    const words = { memory, start: 0, words: memory.length };
+    return { shape, data: words, dtype: FLOATS };
   }
   checkArray(about, data);
   const shape =
@@ -50,7 +60,8 @@ export function copyIn(
       ? vectorOf(about, data.length)
       : shapeFor(about, dims, data.length);
   try {
-    return { shape, data: dataOf(slab, data) };
+    const dtype = DTYPES[data[Symbol.toStringTag]] ?? FLOATS;
+    return { shape, data: dataOf(slab, data), dtype };
   } catch (cause) {
     const { byteLength: bytes } = data;
     throw outOfMemory({ about, bytes, instead: FEWER }, cause);
@@ -91,13 +102,17 @@ function checkArray(
   switch (data[Symbol.toStringTag]) {
     case "Float32Array":
     case "Uint32Array":
+    case "Int32Array":
     case "Uint16Array":
       return;
-    case "Int32Array":
-      return refuseNegative(about, data as Int32Array);
   }
   throw wrongData(about, data);
 }
+
+const DTYPES: Record<string, DType | undefined> = {
+  Uint32Array: INDEXES,
+  Int32Array: INTEGERS,
+};
 
 const CLASSES: Record<string, WordsOf | undefined> = {
   Float32Array,
@@ -117,20 +132,11 @@ function dataOf(slab: Slab, data: Exclude<TensorData, NestedNumbers>): Span {
   }
   // Short floats do not get here: engines make a small array's buffer only when it is asked for.
   const { buffer, byteOffset } = data;
-  // Whole numbers from 0 have the same bits in both kinds of arrays.
+  // Whole numbers are kept as their bits, whether they have a sign or not.
   const Class = CLASSES[type] ?? Uint32Array;
   const whole = new Class(buffer, byteOffset, words);
   const memory = words < LARGE ? whole.slice() : whole;
   return { memory, start: 0, words };
-}
-
-function refuseNegative(about: string, data: Int32Array): void {
-  const at = data.findIndex((index) => index < 0);
-  if (at < 0) return;
-  throw invalid(
-    about,
-    `data has ${data[at]} at place ${at}, but whole numbers are places, from 0; give a Float32Array to compute with it`,
-  );
 }
 
 function numbersOf(
@@ -179,7 +185,7 @@ function wrongData(about: string, data: unknown): Error {
   );
 }
 
-/** The largest of a tensor's indexes; -1 where there is none. */
+/** The largest of a tensor's whole numbers, by their bits without a sign; -1 where there is none. */
 export function largestOf({ memory, start, words }: Span): number {
   let largest = -1;
   for (let i = start; i < start + words; i += 1) {

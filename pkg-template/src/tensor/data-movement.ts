@@ -4,7 +4,7 @@
 // shapes. The rules are those of `src/graph/chain/moved_shapes.rs` and `record.rs`.
 
 import { invalid, kindOf } from "../checks/errors.js";
-import { CODE, INDEXES, MAX_ELEMENTS, MAX_OPERANDS } from "./codes.js";
+import { CODE, FLOATS, INDEXES, MAX_ELEMENTS, MAX_OPERANDS } from "./codes.js";
 import { type Node, operation } from "./node.js";
 import { axisOf, isSame, mismatch, shapeOf, text } from "./shape.js";
 
@@ -97,7 +97,7 @@ export function reshape(x: Node, dims: readonly number[]): Node {
 
 /** The elements along an axis at the places that `indexes` holds. */
 export function gather(x: Node, indexes: Node, axis: number): Node {
-  if (indexes.dtype !== INDEXES) {
+  if (indexes.dtype === FLOATS) {
     throw invalid(
       "gather",
       "the indexes must be a Uint32Array, as argmax gives",
@@ -109,7 +109,7 @@ export function gather(x: Node, indexes: Node, axis: number): Node {
   if (largest !== undefined && largest >= dims[along]) {
     throw invalid(
       "gather",
-      `index ${largest} is outside of axis ${along} of shape ${text(dims)}`,
+      `index ${indexes.dtype === INDEXES ? largest : largest | 0} is outside of axis ${along} of shape ${text(dims)}`,
     );
   }
   const shape = shapeOf("gather", [

@@ -8,7 +8,7 @@ import {
   type StorageOptions,
 } from "../checks/storage-options.js";
 import type { Span } from "../memory/arrays.js";
-import { PACKED, RESIDENT } from "./codes.js";
+import { FLOATS, PACKED, RESIDENT } from "./codes.js";
 import { largestOf, copyIn, type TensorData } from "./copy-in.js";
 import { input, type Node } from "./node.js";
 import { AUTO, LARGE, TensorStorage } from "./storage.js";
@@ -58,10 +58,9 @@ export function inputOf(
 ): Node {
   checkStorageOptions(about, options);
   const { dtype, keep = true, label, snapshotEvery } = options;
-  const { data: own, shape } = copyIn(slab, about, data, dims);
+  const { data: own, shape, dtype: kind } = copyIn(slab, about, data, dims);
   const home = homeOf(about, own, dtype);
-  const largest =
-    own.memory instanceof Uint32Array ? largestOf(own) : undefined;
+  const largest = kind === FLOATS ? undefined : largestOf(own);
   const row = own.words / (shape.dims[0] || 1);
   const storage = new TensorStorage(
     own,
@@ -79,7 +78,7 @@ export function inputOf(
       "no call writes a tensor in fewer bits, so there is nothing to take snapshots of; leave snapshotEvery out, or make it with dtype 'f32'",
     );
   }
-  return input(shape, storage);
+  return input(shape, storage, kind);
 }
 
 /** The home of data with this `dtype`: how the device keeps it. */

@@ -3,12 +3,12 @@
 // All nodes are of one class with the same fields, so that walking a graph stays fast.
 // Nodes have no method and no memory of a device: data is in a `TensorStorage`.
 
-import { CODE, FLOATS, INDEXES } from "./codes.js";
+import { CODE, FLOATS, INDEXES, type INTEGERS } from "./codes.js";
 import { SCALAR, type Shape } from "./shape.js";
 import type { TensorStorage } from "./storage.js";
 
 /** The type of a node's elements. */
-export type DType = typeof FLOATS | typeof INDEXES;
+export type DType = typeof FLOATS | typeof INDEXES | typeof INTEGERS;
 
 const NOTHING: readonly never[] = [];
 
@@ -31,9 +31,12 @@ export class Node {
   ) {}
 }
 
-/** A tensor of data. */
-export function input(shape: Shape, storage: TensorStorage): Node {
-  const dtype = storage.largest === undefined ? FLOATS : INDEXES;
+/** A tensor of data: of floats or of indexes, by its storage, unless said. */
+export function input(
+  shape: Shape,
+  storage: TensorStorage,
+  dtype: DType = storage.largest === undefined ? FLOATS : INDEXES,
+): Node {
   return new Node(CODE.input, NOTHING, NOTHING, shape, dtype, storage, 0);
 }
 

@@ -42,9 +42,7 @@ export class ReadOperands extends ChainOperands {
 
   override empty(): Answer {
     const arrays = this.roots.map(
-      ({ dtype }, i) =>
-        this.into?.[i] ??
-        (dtype === FLOATS ? new Float32Array(0) : new Uint32Array(0)),
+      ({ dtype }, i) => this.into?.[i] ?? new CLASSES[dtype](0),
     );
     return this.method === READ ? arrays[0] : arrays;
   }
@@ -112,13 +110,15 @@ function filled(
   if (target === undefined) {
     try {
       if (dtype === FLOATS) return results.floatsAt(offset, count);
-      return new Uint32Array(results.bytesAt(offset, count).buffer);
+      const { buffer } = results.bytesAt(offset, count);
+      return new CLASSES[dtype](buffer as ArrayBuffer);
     } catch (cause) {
       throw noMemory(about(call), count, cause);
     }
   }
   if (target.byteLength !== count * 4) throw lostInto(about(call));
-  results.fill(dtype === FLOATS ? target : bytesOf(target), offset);
+  const isFloats = target instanceof Float32Array;
+  results.fill(isFloats ? target : bytesOf(target), offset);
   return target;
 }
 
@@ -127,7 +127,11 @@ function bytesOf({ buffer, byteOffset, byteLength }: Result): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
+/** The arrays of results, and their names, by the type of elements. */
+const CLASSES = [Float32Array, Uint32Array, Int32Array] as const;
+const TYPES = ["Float32Array", "Uint32Array", "Int32Array"] as const;
+
 function receiver(name: string, { shape, dtype }: Root): Receiver {
-  const type = dtype === FLOATS ? "Float32Array" : "Uint32Array";
+  const type = TYPES[dtype];
   return { name, type, length: shape.count };
 }

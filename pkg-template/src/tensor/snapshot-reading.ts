@@ -2,7 +2,6 @@
 //
 // When a snapshot is due, and what is kept of it, is decided in `snapshots.ts`.
 
-import type { Elements } from "./kinds.js";
 import { input } from "./node.js";
 import { READ, ReadOperands } from "./read-operands.js";
 import type { TensorStorage } from "./storage.js";
@@ -21,7 +20,7 @@ export function takeSnapshot(
   const { signal } = controller;
   snapshots.begin();
   calls
-    .take<Elements>(operands, { priority: "low", signal })
+    .take<Float32Array | Uint32Array>(operands, { priority: "low", signal })
     .then(
       (data) => snapshots.finish(data),
       () => snapshots.skip(),

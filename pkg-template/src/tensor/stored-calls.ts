@@ -10,10 +10,10 @@ import { allocate } from "../checks/allocation.js";
 import { invalid } from "../checks/errors.js";
 import { labeled } from "../checks/options.js";
 import type { Span } from "../memory/arrays.js";
-import { FLOATS, RESIDENT } from "./codes.js";
-import { copyIn, type TensorData } from "./copy-in.js";
+import { FLOATS, INDEXES, INTEGERS, RESIDENT } from "./codes.js";
+import { copyIn, largestOf, type TensorData } from "./copy-in.js";
 import type { Root } from "./chain-operands.js";
-import { input, type Node } from "./node.js";
+import { type DType, input, type Node } from "./node.js";
 import { isRepeatable } from "./recomputation.js";
 import { isSame, shapeOf, text } from "./shape.js";
 import { FEWER, TensorStorage, UNKNOWN } from "./storage.js";
@@ -77,6 +77,16 @@ export function computeInto(
   return store(calls, { method: COMPUTE_INTO, root, target, options });
 }
 
+/** What tensors hold, by the type of their elements. */
+const NAMES = ["floats", "indexes", "whole numbers with a sign"] as const;
+
+/** The same, and what to write there. */
+const WANTED = [
+  "floats; give a Float32Array, or numbers",
+  "indexes; give a Uint32Array or an Int32Array",
+  "whole numbers with a sign; give an Int32Array",
+] as const;
+
 /** What `write` takes. */
 export interface Written {
   readonly data: TensorData;
@@ -93,15 +103,23 @@ export function write(
 ): Promise<void> {
   const about = labeled(WRITE.name, options?.label);
   checkTarget(about, target);
-  const { data: own } = copyIn(calls.slab, about, data, undefined);
+  const { data: own, dtype: given } = copyIn(
+    calls.slab,
+    about,
+    data,
+    undefined,
+  );
   const { dtype, shape } = target;
-  const Fitting = dtype === FLOATS ? Float32Array : Uint32Array;
-  if (!(own.memory instanceof Fitting)) {
+  const isHalves = own.memory instanceof Uint16Array;
+  const isIndexes = dtype === INDEXES && given === INTEGERS;
+  if (isHalves || (given !== dtype && !isIndexes)) {
+    throw invalid(about, `the tensor holds ${WANTED[dtype]}`);
+  }
+  // Numbers without a sign are at most 2³¹ − 1 where their bits are those of numbers with one.
+  if (isIndexes && largestOf(own) >= 2 ** 31) {
     throw invalid(
       about,
-      dtype === FLOATS
-        ? "the tensor holds floats; give a Float32Array, or numbers"
-        : "the tensor holds indexes; give a Uint32Array or an Int32Array",
+      "the tensor holds whole numbers from 0; give no others",
     );
   }
   if (!Number.isInteger(offset) || offset < 0) {
@@ -120,7 +138,7 @@ export function write(
   storage.data = calls.core === undefined ? copyOf(about, own) : own;
   storage.isPassing = true;
   const isWhole = words === shape.count;
-  const root = input(isWhole ? shape : shapeOf(about, [words]), storage);
+  const root = input(isWhole ? shape : shapeOf(about, [words]), storage, dtype);
   const part = isWhole ? undefined : offset;
   return store(calls, { method: WRITE, root, target, options, part });
 }
@@ -181,12 +199,12 @@ export function inputLike(
 ): Node {
   const storage = storageOf(shape.count, dtype, options);
   if (shape.count > 0) storage.expect();
-  return input(shape, storage);
+  return input(shape, storage, dtype);
 }
 
 function storageOf(
   words: number,
-  dtype: number,
+  dtype: DType,
   options: ComputeOptions,
 ): TensorStorage {
   const largest = dtype === FLOATS ? undefined : UNKNOWN;
@@ -233,7 +251,7 @@ function copyOf(about: string, { memory, start, words }: Span): Span {
 }
 
 function nameOf({ dtype }: Node): string {
-  return dtype === FLOATS ? "floats" : "indexes";
+  return NAMES[dtype];
 }
 
 function ignore(): void {}

@@ -103,7 +103,10 @@ function recomputationOf(
     new StoredOperands(writer, {
       method: COMPUTE,
       roots: [root],
-      targets: { nodes: [input(root.shape, target)], offset: undefined },
+      targets: {
+        nodes: [input(root.shape, target, root.dtype)],
+        offset: undefined,
+      },
       targeting: "restored",
       isRemembered: true,
       answer: undefined,

@@ -17,7 +17,7 @@ import { invalid, kindOf } from "../checks/errors.js";
 import type { TensorBuffer } from "../core/core.js";
 import * as arithmetic from "./arithmetic.js";
 import { attention, type AttentionOptions } from "./attention.js";
-import { FLOATS, NORM, REDUCTION } from "./codes.js";
+import { NORM, REDUCTION } from "./codes.js";
 import type { Root } from "./chain-operands.js";
 import * as movement from "./data-movement.js";
 import type { Deferred } from "./deferred.js";
@@ -77,8 +77,8 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
 
   /** What the tensor's elements are: floats, or whole numbers to pick elements with. */
   get dtype(): DTypeOf<Kind> {
-    const isFloats = this.#root.dtype === FLOATS;
-    return (isFloats ? "float32" : "uint32") as DTypeOf<Kind>;
+    const names = ["float32", "uint32", "int32"] as const;
+    return names[this.#root.dtype] as DTypeOf<Kind>;
   }
 
   /**
@@ -309,7 +309,8 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
    * await rows.gather(new Uint32Array([2, 0])).read(); // [5, 6, 1, 2]
    */
   gather(
-    indexes: Tensor<Uint32Array> | Uint32Array | Int32Array,
+    indexes:
+      Tensor<Uint32Array> | Tensor<Int32Array> | Uint32Array | Int32Array,
     axis = 0,
   ): Tensor<Kind> {
     const x = this.#own("gather");

@@ -121,13 +121,16 @@ impl Columns {
                         Term::Variable(variable) => self.wholes[variable as usize],
                         _ => None,
                     };
-                    let column = |of: &TermId| match (whole(of), &terms[of.index()]) {
-                        (Some(Whole { at, count, .. }), Term::Variable(variable)) => {
-                            bytemuck::cast_slice(&sources[*variable as usize][at..at + count])
-                        }
-                        _ => column(*of),
-                    };
-                    let columns: Vec<&[f32]> = operands.iter().map(column).collect();
+                    let inputs = &function.content.inputs;
+                    let column =
+                        |(place, of): (usize, &TermId)| match (whole(of), &terms[of.index()]) {
+                            (Some(Whole { at, count, .. }), Term::Variable(variable)) => {
+                                let words = count * inputs[place].of.lanes as usize;
+                                bytemuck::cast_slice(&sources[*variable as usize][at..at + words])
+                            }
+                            _ => column(*of),
+                        };
+                    let columns: Vec<&[f32]> = operands.iter().enumerate().map(column).collect();
                     let widths: Vec<u32> = operands
                         .iter()
                         .filter_map(whole)

@@ -34,6 +34,7 @@ pub(super) fn unary(function: UnaryFn, values: &[f32], to: &mut [f32]) {
         UnaryFn::Recip => each(values, to, f32::recip),
         UnaryFn::Tan => by_lanes(values, to, tangents),
         UnaryFn::Stopped => each(values, to, stopped),
+        UnaryFn::Copy => to.copy_from_slice(values),
     }
 }
 

@@ -4,7 +4,6 @@
 //! Only shapes decide. The planner decides when a chain is sliced, and where.
 
 use super::{Chain, Node, Op};
-use crate::graph::FnForm;
 use crate::graph::shape::Shape;
 
 /// What a chain has for each of its rows.
@@ -101,7 +100,7 @@ impl Chain {
         match &node.op {
             Op::Input { .. } | Op::Constant { .. } => None,
             Op::Unary(_) => Some(Reading::Rows),
-            Op::Call(function) if function.content.form == FnForm::At => None,
+            Op::Call(function) if !function.content.is_fused() => None,
             Op::Binary(_) | Op::Clamp | Op::Where | Op::Call(_) => Some(broadcast(own.rank())),
             Op::Dot => Some(broadcast(own.rank() + 1)),
             Op::Matmul => {

@@ -8,7 +8,7 @@ use super::product_shapes::{dot, matmul};
 use super::{Node, attention, refuse};
 use crate::error::Error;
 use crate::graph::shape::Shape;
-use crate::graph::{CallerFn, FnForm};
+use crate::graph::{CallerFn, FnInput};
 use crate::tensor::DType;
 
 /// Shape and element type of an op's result.
@@ -70,6 +70,7 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
             reduction: Reduction::Argmax,
             ..
         } => DType::U32,
+        Op::Call(function) => function.content.result.scalar.dtype(),
         _ => operands[0].dtype,
     };
     Ok((shape, dtype))
@@ -87,49 +88,80 @@ fn check_types(op: &Op, operands: &[&Node]) -> Result<(), Error> {
     );
     for (place, operand) in operands.iter().enumerate() {
         let is_index = matches!(op, Op::Gather { .. }) && place == 1;
-        let wanted = if is_index {
-            DType::U32
-        } else if moves {
-            operands[0].dtype
-        } else {
-            DType::F32
+        let is_fit = match op {
+            _ if is_index => operand.dtype != DType::F32,
+            _ if moves => operand.dtype == operands[0].dtype,
+            // The bits of a number are those of whatever type is asked for.
+            Op::Call(_) if matches!(operand.op, Op::Constant { .. }) => true,
+            Op::Call(function) => match function.content.inputs.get(place) {
+                Some(input) => operand.dtype == input.of.scalar.dtype(),
+                None => true,
+            },
+            _ => operand.dtype == DType::F32,
         };
-        if operand.dtype != wanted {
-            let what = if is_index {
-                ": the indexes must be whole numbers, as argmax gives"
-            } else if moves {
-                ": operands must hold elements of one type"
-            } else {
-                ": an operand must hold floats, not indexes"
-            };
-            return Err(refuse(|| [op.name(), what].concat()));
+        if is_fit {
+            continue;
         }
+        return Err(refuse(|| {
+            let what = match op {
+                _ if is_index => ": the indexes must be whole numbers, as argmax gives",
+                _ if moves => ": operands must hold elements of one type",
+                Op::Call(_) => ": a value holds elements of another type than the definition says",
+                _ => ": an operand must hold floats, not indexes",
+            };
+            [op.name(), what].concat()
+        }));
     }
     Ok(())
 }
 
-/// The shape to which the inputs of a caller's function broadcast.
+/// The shape of what a caller's function gives: the values of its inputs broadcast, or are as many as
+/// those of the first where the function is of a place.
 fn called(function: &CallerFn, operands: &[&Node]) -> Result<Shape, Error> {
-    let name = &function.content.name;
-    let (inputs, params) = operands.split_at(function.content.inputs);
+    let content = &function.content;
+    let name = &content.name;
+    let (inputs, params) = operands.split_at(content.inputs.len());
     if (params.iter()).any(|param| !matches!(param.op, Op::Constant { .. })) {
         return Err(refuse(|| {
             [name, ": params must be numbers that come with the call"].concat()
         }));
     }
-    let mut inputs = inputs.iter().map(|node| node.shape);
-    let first = inputs.next().unwrap_or(Shape::SCALAR);
-    if function.content.form == FnForm::At {
-        // A place that is clamped to nothing would be somebody else's.
-        let is_empty = first.count() > 0 && inputs.any(|other| other.count() == 0);
-        return match is_empty {
-            true => Err(refuse(|| {
-                [name, ": a tensor that is looked at holds nothing"].concat()
-            })),
-            false => Ok(first),
+    let mut shape = None;
+    let mut is_empty = false;
+    for (input, FnInput { of, is_whole }) in inputs.iter().zip(&content.inputs) {
+        let Some(places) = of.places(input.shape) else {
+            return Err(refuse(|| {
+                let (lanes, shape) = (of.lanes.to_string(), input.shape.to_string());
+                [
+                    name,
+                    ": the last axis of a vec",
+                    &lanes,
+                    " has ",
+                    &lanes,
+                    " elements, got shape ",
+                    &shape,
+                ]
+                .concat()
+            }));
         };
+        is_empty |= *is_whole && places.count() == 0;
+        shape = Some(match shape {
+            None => places,
+            Some(shape) if *is_whole => shape,
+            Some(shape) => Shape::broadcast(shape, places, name)?,
+        });
     }
-    inputs.try_fold(first, |shape, other| shape.broadcast(other, name))
+    let shape = shape.unwrap_or(Shape::SCALAR);
+    // A place that is clamped to nothing would be somebody else's.
+    if is_empty && shape.count() > 0 {
+        return Err(refuse(|| {
+            [name, ": a tensor that is looked at holds nothing"].concat()
+        }));
+    }
+    match content.result.lanes {
+        1 => Ok(shape),
+        lanes => Shape::new(&[shape.dims(), &[lanes]].concat()),
+    }
 }
 
 /// The shape of the first operand of a clamp or a norm, to which the others must broadcast.

@@ -110,6 +110,9 @@ fn read(words: &[u32]) -> Option<Chain> {
     reader.0.is_empty().then_some(chain)
 }
 
+/// The types of inputs, in the order of their numbers on the wire.
+const DTYPES: [DType; 3] = [DType::F32, DType::U32, DType::I32];
+
 /// Set in the word of an output that is a part of its target.
 const PART: u32 = 1 << 15;
 
@@ -134,7 +137,8 @@ fn decode_store(word: u32, target: u32) -> Store {
 fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code {
     match op {
         Op::Input { home, .. } => {
-            words.extend([u32::from(dtype == DType::U32), home.code()]);
+            let number = DTYPES.iter().position(|known| *known == dtype);
+            words.extend([number.unwrap_or_default() as u32, home.code()]);
             words.extend(shape.dims());
             Code::Input
         }
@@ -202,7 +206,7 @@ fn record(
 ) -> Option<NodeId> {
     let op = match *CODES.get(code as usize)? {
         Code::Input => {
-            let dtype = attributes.pick(&[DType::F32, DType::U32])?;
+            let dtype = attributes.pick(&DTYPES)?;
             let home = attributes.pick(&Home::ALL)?;
             return chain
                 .input(Shape::new(attributes.0).ok()?, dtype, home)

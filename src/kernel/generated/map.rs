@@ -88,7 +88,7 @@ for (var k = {VECTORS}u * i; k < end; k++) {{\n"
 }
 
 /// Prints what a function that looks anywhere calls: for each of its inputs what reads an element,
-/// how many there are, and how many along the last axis.
+/// how many values there are, and how many along the last axis of values.
 fn whole_loads(text: &mut String, stage: &Stage, layout: &Layout, map: &Map) {
     *text += "var<private> own_entry: u32;\n";
     for term in map.value.terms() {
@@ -96,8 +96,9 @@ fn whole_loads(text: &mut String, stage: &Stage, layout: &Layout, map: &Map) {
             continue;
         };
         let beside = CallerFn::beside(function.number());
-        for (input, of) in operands[..function.content.inputs].iter().enumerate() {
-            // A tensor that is given twice is one load.
+        let inputs = operands.iter().zip(&function.content.inputs);
+        for (input, (of, as_input)) in inputs.enumerate() {
+            // A tensor that is given twice is one load, unless values of it are counted otherwise.
             let Term::Variable(load) = map.value.terms()[of.index()] else {
                 continue;
             };
@@ -107,11 +108,12 @@ fn whole_loads(text: &mut String, stage: &Stage, layout: &Layout, map: &Map) {
                 Some(_) => format!("read{binding}(U(at)).x"),
                 None => format!("in{binding}[at / 4u][at % 4u]"),
             };
+            let scalar = as_input.of.scalar.name();
             put!(
                 text,
-                "fn {beside}read{input}(i: i32) -> f32 {{
+                "fn {beside}read{input}(i: i32) -> {scalar} {{
 let at = operand(own_entry, {load}u) + u32(i);
-return bitcast<f32>({bits});
+return bitcast<{scalar}>({bits});
 }}
 fn {beside}count{input}() -> i32 {{ return i32(operand(own_entry, {words}u)); }}
 fn {beside}width{input}() -> i32 {{ return i32(operand(own_entry, {words}u + 1u)); }}\n"

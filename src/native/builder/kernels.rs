@@ -23,6 +23,48 @@ impl<G> Batch<'_, G> {
         values: &[Value],
         params: &[Number],
     ) -> Result<Value, Error> {
+        if let [_, _, ..] = kernel.results() {
+            return Err(Error::InvalidInput(format!(
+                "{}: it gives several results ({}); call `apply_fields`",
+                kernel.name(),
+                kernel.results().join(", ")
+            )));
+        }
+        Ok(self.apply_fields(kernel, values, params)?[0])
+    }
+
+    /// The same for a kernel that gives a struct: a value for each of its fields, in order.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// use framebatch::KernelDefinition;
+    ///
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let polar = KernelDefinition::new(
+    ///     "polar",
+    ///     "struct Polar { radius: f32, angle: f32 }
+    ///     fn element(p: vec2f) -> Polar { return Polar(length(p), atan2(p.y, p.x)); }",
+    /// )
+    /// .cpu_into(|p, _, to| to.copy_from_slice(&[p[0].hypot(p[1]), p[1].atan2(p[0])]))
+    /// .build()?;
+    ///
+    /// let mut batch = gpu.batch();
+    /// let points = batch.upload_shaped(&[3.0, 4.0, 2.0, 0.0], &[2, 2])?;
+    /// let fields = batch.apply_fields(&polar, &[points], &[])?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(fields[0])?, [5.0, 2.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Batch::apply`].
+    pub fn apply_fields(
+        &mut self,
+        kernel: &Kernel,
+        values: &[Value],
+        params: &[Number],
+    ) -> Result<Vec<Value>, Error> {
         let name = kernel.name();
         let operands = values.iter().map(|value| self.operand(name, *value));
         let mut nodes = operands.collect::<Result<Vec<_>, Error>>()?;
@@ -37,7 +79,10 @@ impl<G> Batch<'_, G> {
         for number in kernel.params(params)? {
             nodes.push(self.constant(number)?);
         }
-        let node = (self.chain).apply(Op::Call(kernel.function().clone()), &nodes)?;
-        Ok(self.operation(node, &nodes))
+        let results = kernel.functions().iter().map(|function| {
+            let node = (self.chain).apply(Op::Call(function.clone()), &nodes)?;
+            Ok(self.operation(node, &nodes))
+        });
+        results.collect()
     }
 }

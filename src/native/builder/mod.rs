@@ -306,6 +306,10 @@ impl<G> Batch<'_, G> {
         self.result("read_indexes", value, DType::U32)
     }
 
+    fn integers(&self, value: Value) -> Result<Vec<i32>, Error> {
+        self.result("read_i32", value, DType::I32)
+    }
+
     /// A copy of a result, which must hold elements of this type.
     fn result<T: AnyBitPattern>(
         &self,
@@ -324,10 +328,12 @@ impl<G> Batch<'_, G> {
                 ));
             }
         };
-        if self.chain.node(entry.node).dtype != dtype {
-            let problem = match dtype {
-                DType::U32 => "this value holds floats; call `read`",
-                _ => "this value holds indexes; call `read_indexes`",
+        let own = self.chain.node(entry.node).dtype;
+        if own != dtype {
+            let problem = match own {
+                DType::I32 => "this value holds whole numbers with a sign; call `read_i32`",
+                DType::U32 => "this value holds indexes; call `read_indexes`",
+                _ => "this value holds floats; call `read`",
             };
             return Err(invalid(name, problem));
         }
@@ -386,6 +392,15 @@ impl<'a> Batch<'a> {
     pub fn read_indexes(&self, value: Value) -> Call<u32> {
         Call::known(self.indexes(value))
     }
+
+    /// The whole numbers with a sign of a result; [`Batch::upload_i32`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Batch::read`], and for values of other types.
+    pub fn read_i32(&self, value: Value) -> Call<i32> {
+        Call::known(self.integers(value))
+    }
 }
 
 impl Batch<'_, Blocking> {
@@ -420,6 +435,15 @@ impl Batch<'_, Blocking> {
     /// The errors of [`Batch::read`], and for floats.
     pub fn read_indexes(&self, value: Value) -> Result<Vec<u32>, Error> {
         self.indexes(value)
+    }
+
+    /// The whole numbers with a sign of a result; [`Batch::upload_i32`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Batch::read`], and for values of other types.
+    pub fn read_i32(&self, value: Value) -> Result<Vec<i32>, Error> {
+        self.integers(value)
     }
 }
 

@@ -71,8 +71,8 @@ impl Part {
 }
 
 impl<'a, G> Batch<'a, G> {
-    /// Whole numbers of some shape, row-major, that go up with the batch, for
-    /// [`Batch::gather`].
+    /// Whole numbers of some shape, row-major, that go up with the batch: for [`Batch::gather`],
+    /// and for [kernels](crate::KernelDefinition) of `u32`.
     ///
     /// # Errors
     ///
@@ -86,6 +86,44 @@ impl<'a, G> Batch<'a, G> {
         let shape = shaped("upload_indexes", dims, data.len())?;
         let entry = self.input("upload_indexes", shape, DType::U32, Home::Call)?;
         self.uploads.push(Upload::Indexes(data));
+        Ok(self.push(Ok(entry)))
+    }
+
+    /// Whole numbers with a sign, of some shape, row-major, that go up with the batch: for
+    /// [kernels](crate::KernelDefinition) of `i32`, and for [`Batch::gather`].
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// use framebatch::{KernelDefinition, Number};
+    ///
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let halve = KernelDefinition::new("halve", "fn element(n: i32) -> i32 { return n >> 1u; }")
+    ///     .cpu_numbers(|of, to| match of.values {
+    ///         [Number::I32(n)] => to[0] = (n >> 1).into(),
+    ///         _ => unreachable!("one value, of type i32"),
+    ///     })
+    ///     .build()?;
+    ///
+    /// let mut batch = gpu.batch();
+    /// let numbers = batch.upload_i32(&[-8, 7], &[2])?;
+    /// let halves = batch.apply(&halve, &[numbers], &[])?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read_i32(halves)?, [-4, 3]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Batch::upload_shaped`].
+    pub fn upload_i32(
+        &mut self,
+        data: impl Into<Cow<'a, [i32]>>,
+        dims: &[u32],
+    ) -> Result<Value, Error> {
+        let data = data.into();
+        let shape = shaped("upload_i32", dims, data.len())?;
+        let entry = self.input("upload_i32", shape, DType::I32, Home::Call)?;
+        self.uploads.push(Upload::Integers(data));
         Ok(self.push(Ok(entry)))
     }
 

@@ -285,6 +285,7 @@ impl<'a, G> Batch<'a, G> {
 pub(super) enum Upload<'a> {
     Floats(Cow<'a, [f32]>),
     Indexes(Cow<'a, [u32]>),
+    Integers(Cow<'a, [i32]>),
 }
 
 impl Upload<'_> {
@@ -292,6 +293,7 @@ impl Upload<'_> {
         match self {
             Upload::Floats(floats) => bytemuck::cast_slice(floats),
             Upload::Indexes(indexes) => bytemuck::cast_slice(indexes),
+            Upload::Integers(integers) => bytemuck::cast_slice(integers),
         }
     }
 }

@@ -163,7 +163,7 @@ impl<G> Batch<'_, G> {
             DType::F32 => Ok(node),
             _ => Err(invalid(
                 name,
-                "tensors hold floats, and this value holds indexes; keep it and call `read_indexes`",
+                "tensors hold floats, and this value holds whole numbers; keep it and call `read_indexes` or `read_i32`",
             )),
         }
     }

@@ -1,75 +1,22 @@
 //! What defines a kernel, and the kernel that comes of it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::cpu::{Asked, CpuFunction, KernelElement, KernelInput, twin};
+use super::kernel::Kernel;
+use super::number::Number;
 use super::source::{
-    MAX_INPUTS, Problem, Source, collides, declared, is_keyword, is_word_of_wgsl, printed, read,
+    Given, Gives, Input, MAX_INPUTS, Problem, Source, collides, declared, is_keyword,
+    is_word_of_wgsl, printed, read, type_of,
 };
 use crate::error::Error;
-use crate::graph::{CallerFn, Elements, FnContent, FnForm, ParamType, Twin};
+use crate::graph::{CallerFn, FnContent, FnForm, FnInput, ScalarType, ValueType};
 
 /// Passes that the loops of one element may make together, unless a definition says more.
 const MAX_PASSES: u32 = 1 << 20;
 
 /// The most params of a kernel.
 const MAX_PARAMS: usize = 16;
-
-/// A number that comes with a call of a kernel: of the type that its definition says.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
-    /// A float.
-    F32(f32),
-    /// A whole number with a sign.
-    I32(i32),
-    /// A whole number without a sign.
-    U32(u32),
-}
-
-impl Number {
-    fn of(kind: ParamType, bits: u32) -> Number {
-        match kind {
-            ParamType::F32 => Number::F32(f32::from_bits(bits)),
-            ParamType::I32 => Number::I32(bits.cast_signed()),
-            ParamType::U32 => Number::U32(bits),
-        }
-    }
-
-    /// The number's type in WGSL.
-    fn kind(self) -> ParamType {
-        match self {
-            Number::F32(_) => ParamType::F32,
-            Number::I32(_) => ParamType::I32,
-            Number::U32(_) => ParamType::U32,
-        }
-    }
-
-    fn bits(self) -> u32 {
-        match self {
-            Number::F32(number) => number.to_bits(),
-            Number::I32(number) => number.cast_unsigned(),
-            Number::U32(number) => number,
-        }
-    }
-}
-
-impl From<f32> for Number {
-    fn from(number: f32) -> Number {
-        Number::F32(number)
-    }
-}
-
-impl From<i32> for Number {
-    fn from(number: i32) -> Number {
-        Number::I32(number)
-    }
-}
-
-impl From<u32> for Number {
-    fn from(number: u32) -> Number {
-        Number::U32(number)
-    }
-}
 
 /// What a kernel computes: a function in WGSL, and the same in Rust for the CPU.
 ///
@@ -82,6 +29,12 @@ impl From<u32> for Number {
 ///   the result has. Inputs are functions of a place: `height(i)`, `height_at(row, col)`,
 ///   `height_len()`, `height_rows()`, `height_cols()`, where rows run along the last axis. Places
 ///   are clamped to what there is.
+///
+/// Values are `f32`, `i32` and `u32`, and vectors of these such as `vec3f`: of tensors whose last
+/// axis is as long; what is in front of that broadcasts. What a function gives may also be a struct
+/// of 1 to 8 values, each of which is a result: see
+/// [`Batch::apply_fields`](crate::Batch::apply_fields). Kernels with vectors are passes of their
+/// own, and so are kernels with [shared](KernelDefinition::shared) tensors.
 ///
 /// The numbers that come with a call are the fields of `params`. The code is a body and no more:
 /// attributes, bindings, barriers, atomics and variables outside of functions are refused.
@@ -115,70 +68,12 @@ impl From<u32> for Number {
 pub struct KernelDefinition {
     name: String,
     code: String,
-    inputs: Vec<String>,
-    params: Vec<(String, ParamType)>,
+    inputs: Vec<(String, String)>,
+    shared: Vec<(String, String)>,
+    params: Vec<(String, ScalarType)>,
+    constants: Vec<(String, f64)>,
     max_passes: u32,
     cpu: Option<CpuFunction>,
-}
-
-type ElementFunction = dyn Fn(&[f32], &[Number]) -> f32 + Send + Sync;
-
-type PlaceFunction = dyn Fn(i64, &[KernelInput<'_>], &[Number]) -> f32 + Send + Sync;
-
-/// Computes an element on the CPU.
-#[derive(Clone)]
-enum CpuFunction {
-    /// Of its values, and of the numbers that come with the call.
-    Element(Arc<ElementFunction>),
-    /// Of its place, the inputs, and the numbers.
-    At(Arc<PlaceFunction>),
-}
-
-impl CpuFunction {
-    fn form(&self) -> FnForm {
-        match self {
-            CpuFunction::Element(_) => FnForm::Element,
-            CpuFunction::At(_) => FnForm::At,
-        }
-    }
-}
-
-/// What a kernel's function of a place looks at on the CPU. Places are clamped to what there is.
-#[derive(Clone, Copy, Debug)]
-pub struct KernelInput<'a> {
-    values: &'a [f32],
-    width: i64,
-}
-
-impl KernelInput<'_> {
-    /// The element at a place, row by row.
-    pub fn get(&self, place: i64) -> f32 {
-        let last = self.values.len() - 1;
-        let place = usize::try_from(place).unwrap_or(if place < 0 { 0 } else { last });
-        self.values[place.min(last)]
-    }
-
-    /// The element of a row and a column.
-    pub fn at(&self, row: i64, column: i64) -> f32 {
-        let row = row.clamp(0, self.rows() - 1);
-        self.get(row * self.width + column.clamp(0, self.width - 1))
-    }
-
-    /// How many elements there are; one or more.
-    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
-    pub fn len(&self) -> i64 {
-        self.values.len() as i64
-    }
-
-    /// How many rows there are: of all axes but the last together.
-    pub fn rows(&self) -> i64 {
-        self.len() / self.width
-    }
-
-    /// How many elements there are along the last axis.
-    pub fn columns(&self) -> i64 {
-        self.width
-    }
 }
 
 impl std::fmt::Debug for KernelDefinition {
@@ -195,16 +90,62 @@ impl KernelDefinition {
             name: name.into(),
             code: code.into(),
             inputs: Vec::new(),
+            shared: Vec::new(),
             params: Vec::new(),
+            constants: Vec::new(),
             max_passes: MAX_PASSES,
             cpu: None,
         }
     }
 
-    /// Adds a tensor that `at` looks at, by this name; 1 to 6 of them. The values that `element`
-    /// takes are named by its parameters.
-    pub fn input(mut self, name: impl Into<String>) -> KernelDefinition {
-        self.inputs.push(name.into());
+    /// Adds a tensor of floats that `at` looks at, by this name; 1 to 6 of them. The values that
+    /// `element` takes are named by its parameters.
+    pub fn input(self, name: impl Into<String>) -> KernelDefinition {
+        self.input_of(name, "f32")
+    }
+
+    /// The same for a tensor of values of a type of WGSL, such as `u32` or `vec3f`.
+    pub fn input_of(mut self, name: impl Into<String>, of: impl Into<String>) -> KernelDefinition {
+        self.inputs.push((name.into(), of.into()));
+        self
+    }
+
+    /// Adds a tensor, of values of a type of WGSL, that the code looks at as a whole: a table, or
+    /// weights. It is a function of a place in the code, as the inputs of `at` are, and comes behind
+    /// the other values of a call; with these, a kernel has at most 6. Where many calls give the
+    /// same [tensor](crate::Gpu::tensor), it lies on the device once.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// use framebatch::{KernelDefinition, Number};
+    ///
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let paint = KernelDefinition::new("paint", "fn element(i: u32) -> f32 { return palette(i32(i)); }")
+    ///     .shared("palette", "f32")
+    ///     .cpu_numbers(|of, to| match of.values {
+    ///         [Number::U32(i)] => to[0] = of.inputs[0].get(i64::from(*i)).into(),
+    ///         _ => unreachable!("one value, of type u32"),
+    ///     })
+    ///     .build()?;
+    ///
+    /// let palette = gpu.tensor(&[0.5, 0.25, 0.125], &[3])?;
+    /// let mut batch = gpu.batch();
+    /// let colors = batch.upload_indexes(&[2, 0, 9], &[3])?;
+    /// let table = batch.tensor(&palette)?;
+    /// let painted = batch.apply(&paint, &[colors, table], &[])?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(painted)?, [0.125, 0.5, 0.125]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    pub fn shared(mut self, name: impl Into<String>, of: impl Into<String>) -> KernelDefinition {
+        self.shared.push((name.into(), of.into()));
+        self
+    }
+
+    /// Gives an `override` of the code its value, which compiles the kernel anew: 1 and 0 for true
+    /// and false. The code declares it as `override taps: i32 = 3;`, where the value is the default.
+    pub fn constant(mut self, name: impl Into<String>, value: impl Into<f64>) -> KernelDefinition {
+        self.constants.push((name.into(), value.into()));
         self
     }
 
@@ -217,7 +158,7 @@ impl KernelDefinition {
 
     /// Sets how many passes the loops of one element may make together: 2²⁰ unless said. A call of
     /// which an element's loops would make more fails with [`Error::Endless`]; what is stored in
-    /// a tensor is NaN there.
+    /// a tensor is NaN there, and 0 where it holds whole numbers.
     pub fn max_passes(mut self, passes: u32) -> KernelDefinition {
         self.max_passes = passes;
         self
@@ -226,11 +167,39 @@ impl KernelDefinition {
     /// Says how the CPU computes an element of its values and params: the same as the code does.
     /// It runs on any thread, and on several at once. Without it calls fail on the CPU, with
     /// [`Error::NoCpuFunction`]. Of equal kernels the function that was given first computes.
+    /// The numbers of vectors stand one behind the other.
     pub fn cpu(
         mut self,
         function: impl Fn(&[f32], &[Number]) -> f32 + Send + Sync + 'static,
     ) -> KernelDefinition {
-        self.cpu = Some(CpuFunction::Element(Arc::new(function)));
+        self.cpu = Some(CpuFunction::Float(Arc::new(function)));
+        self
+    }
+
+    /// The same for a kernel that gives a vector or a struct, whose numbers the function fills in,
+    /// one behind the other.
+    ///
+    /// ```
+    /// # use framebatch::{Blocking, Config, EngineChoice};
+    /// use framebatch::KernelDefinition;
+    ///
+    /// # let gpu = Blocking::open(Config { engine: EngineChoice::Cpu, ..Config::default() })?;
+    /// let turn = KernelDefinition::new("turn", "fn element(p: vec2f) -> vec2f { return vec2f(-p.y, p.x); }")
+    ///     .cpu_into(|p, _, to| to.copy_from_slice(&[-p[1], p[0]]))
+    ///     .build()?;
+    ///
+    /// let mut batch = gpu.batch();
+    /// let points = batch.upload_shaped(&[1.0, 0.0, 3.0, 4.0], &[2, 2])?;
+    /// let turned = batch.apply(&turn, &[points], &[])?;
+    /// batch.execute()?;
+    /// assert_eq!(batch.read(turned)?, [0.0, 1.0, -4.0, 3.0]);
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    pub fn cpu_into(
+        mut self,
+        function: impl Fn(&[f32], &[Number], &mut [f32]) + Send + Sync + 'static,
+    ) -> KernelDefinition {
+        self.cpu = Some(CpuFunction::Floats(Arc::new(function)));
         self
     }
 
@@ -265,6 +234,18 @@ impl KernelDefinition {
         self
     }
 
+    /// The same for a kernel of either function whose values are not floats alone, that looks at
+    /// [shared](KernelDefinition::shared) tensors, or whose function `at` gives a vector or a struct.
+    /// The function fills in the components of what it gives, which are zeros of the right types
+    /// before. [`KernelDefinition::shared`] has an example.
+    pub fn cpu_numbers(
+        mut self,
+        function: impl Fn(&KernelElement<'_>, &mut [Number]) + Send + Sync + 'static,
+    ) -> KernelDefinition {
+        self.cpu = Some(CpuFunction::Numbers(Arc::new(function)));
+        self
+    }
+
     /// Checks the definition. Equal definitions are one kernel, which is compiled once. A kernel
     /// is of no session, and stays as long as the program runs.
     ///
@@ -276,67 +257,160 @@ impl KernelDefinition {
     pub fn build(self) -> Result<Kernel, Error> {
         self.check_names()?;
         let params: Vec<&str> = self.params.iter().map(|(name, _)| &**name).collect();
-        let mut source = read(&self.code, &params).map_err(|problem| self.refuse(&problem))?;
-        self.check_form(&source)?;
-        if source.form == FnForm::At {
-            source.inputs.clone_from(&self.inputs);
-        }
-        let cpu = self
-            .cpu
-            .map(|function| twin(&self.name, &self.params, function));
-        let declared = declared(&source, &self.params);
-        let content = FnContent {
-            name: self.name,
-            code: source.code + &declared,
-            form: source.form,
-            inputs: source.inputs.len(),
-            max_passes: source.has_loops.then_some(self.max_passes),
-            params: self.params.iter().map(|(_, kind)| *kind).collect(),
+        let given = Given {
+            params: &params,
+            constants: &self.constants,
         };
-        let text = printed(&content.code);
+        let source = read(&self.code, given).map_err(|problem| self.refuse(&problem))?;
+        let inputs = self.taken(&source)?;
+        self.check_cpu(&source, &inputs)?;
+        let functions = (0..source.results.len()).map(|result| {
+            let of = source.results[result].1;
+            // Floats alone can say that loops were stopped.
+            let is_telling = of.scalar == ScalarType::F32;
+            let told_by = (source.has_loops && !is_telling).then(|| {
+                let of = ValueType {
+                    scalar: ScalarType::F32,
+                    ..of
+                };
+                let told_by = self.function(&source, &inputs, (of, None), None);
+                told_by.number()
+            });
+            self.function(&source, &inputs, (of, Some(result)), told_by)
+        });
         Ok(Kernel {
-            inputs: source.inputs,
+            functions: functions.collect(),
+            results: (source.results.iter())
+                .map(|(field, _)| field.clone())
+                .collect(),
+            inputs: inputs.into_iter().map(|input| input.name).collect(),
             params: self.params,
-            function: CallerFn::define(content, text, cpu),
         })
     }
 
-    /// Refuses what is of the other of the two functions than the code has.
-    fn check_form(&self, source: &Source) -> Result<(), Error> {
-        let problem = match source.form {
-            _ if self
-                .cpu
-                .as_ref()
-                .is_some_and(|cpu| cpu.form() != source.form) =>
-            {
-                "`cpu` is for the function `element`, and `cpu_at` for `at`".into()
-            }
-            FnForm::Element if !self.inputs.is_empty() => {
-                "the values that `element` takes are named by its parameters; leave `input` out"
-                    .into()
-            }
-            FnForm::At if !(1..=MAX_INPUTS).contains(&self.inputs.len()) => {
-                format!(
-                    "`at` looks at 1 to {MAX_INPUTS} inputs, got {}",
-                    self.inputs.len()
-                )
-            }
-            _ => match (0..self.inputs.len()).find(|at| !self.is_input(*at)) {
-                Some(at) => format!(
-                    "an input has a name of its own that is no word of WGSL, got '{}'",
-                    self.inputs[at]
-                ),
-                None => return Ok(()),
-            },
+    /// What the core knows as a function: what computes one of the results, or where there is none
+    /// of this number, what says whether loops were stopped.
+    fn function(
+        &self,
+        source: &Source,
+        inputs: &[Input],
+        (of, result): (ValueType, Option<usize>),
+        told_by: Option<u32>,
+    ) -> Arc<CallerFn> {
+        let taken = inputs.iter().map(|input| FnInput {
+            of: input.of,
+            is_whole: input.is_whole,
+        });
+        let mut content = FnContent {
+            name: self.name.clone(),
+            code: source.code.clone(),
+            form: source.form,
+            inputs: taken.collect(),
+            result: of,
+            max_passes: source.has_loops.then_some(self.max_passes),
+            params: self.params.iter().map(|(_, kind)| *kind).collect(),
+            told_by,
         };
-        Err(Error::InvalidInput(format!("{}: {problem}", self.name)))
+        let gives = match result {
+            Some(result) => Gives::Result(&source.results[result].0),
+            None => Gives::Nothing,
+        };
+        content.code += &declared(source, &content, inputs, &self.params, gives);
+        let asked = || Asked {
+            name: self.name.clone(),
+            form: source.form,
+            inputs: inputs.to_vec(),
+            params: content.params.clone(),
+            results: source.results.iter().map(|(_, of)| *of).collect(),
+            result,
+            lanes: of.lanes as usize,
+            is_fused: content.is_fused(),
+        };
+        let cpu = self.cpu.clone().map(|cpu| twin(cpu, asked()));
+        let text = printed(&content.code);
+        CallerFn::define(content, text, cpu)
     }
 
-    /// Whether an input can have its name.
-    fn is_input(&self, at: usize) -> bool {
-        let name = &self.inputs[at];
-        let others = [&self.inputs[..at], &self.inputs[at + 1..]].concat();
-        is_name(name) && !is_word_of_wgsl(name) && !collides(name, &others)
+    /// The tensors that the kernel takes.
+    fn taken(&self, source: &Source) -> Result<Vec<Input>, Error> {
+        let refuse =
+            |problem: String| Err(Error::InvalidInput(format!("{}: {problem}", self.name)));
+        let mut inputs = Vec::new();
+        match source.form {
+            FnForm::Element if !self.inputs.is_empty() => {
+                return refuse(
+                    "the values that `element` takes are named by its parameters; leave `input` out"
+                        .into(),
+                );
+            }
+            FnForm::At if self.inputs.is_empty() => {
+                return refuse(format!("`at` looks at 1 to {MAX_INPUTS} inputs, got 0"));
+            }
+            _ => inputs.extend(source.inputs.iter().map(|(name, of)| Input {
+                name: name.clone(),
+                of: *of,
+                is_whole: false,
+            })),
+        }
+        let looked: Vec<&(String, String)> = self.inputs.iter().chain(&self.shared).collect();
+        for (at, (name, of)) in looked.iter().enumerate() {
+            let others = looked.iter().enumerate().filter(|(other, _)| *other != at);
+            let others: Vec<String> = others.map(|(_, (other, _))| other.clone()).collect();
+            if !is_name(name) || is_word_of_wgsl(name) || collides(name, &others) {
+                return refuse(format!(
+                    "an input has a name of its own that is no word of WGSL, got '{name}'"
+                ));
+            }
+            let Some(of) = type_of(of) else {
+                return refuse(format!(
+                    "input {name} must be a number such as f32 or a vector such as vec3f, got '{of}'"
+                ));
+            };
+            inputs.push(Input {
+                name: name.clone(),
+                of,
+                is_whole: true,
+            });
+        }
+        match inputs.len() {
+            0..=MAX_INPUTS => Ok(inputs),
+            count => refuse(format!(
+                "a kernel takes at most {MAX_INPUTS} tensors, shared ones included, got {count}"
+            )),
+        }
+    }
+
+    /// Refuses a function for the CPU that is for kernels of another kind.
+    fn check_cpu(&self, source: &Source, inputs: &[Input]) -> Result<(), Error> {
+        let Some(cpu) = &self.cpu else {
+            return Ok(());
+        };
+        let are_floats = inputs
+            .iter()
+            .all(|input| input.of.scalar == ScalarType::F32)
+            && source
+                .results
+                .iter()
+                .all(|(_, of)| of.scalar == ScalarType::F32);
+        let is_single = matches!(&*source.results, [(_, of)] if of.lanes == 1);
+        let problem = match (cpu, source.form) {
+            (CpuFunction::Numbers(_), _) => return Ok(()),
+            (CpuFunction::At(_), FnForm::Element)
+            | (CpuFunction::Float(_) | CpuFunction::Floats(_), FnForm::At) => {
+                "`cpu` is for the function `element`, and `cpu_at` for `at`"
+            }
+            _ if !are_floats || source.form == FnForm::Element && !self.shared.is_empty() => {
+                "`cpu`, `cpu_into` and `cpu_at` know floats alone and no shared tensors; give `cpu_numbers`"
+            }
+            (CpuFunction::Float(_), _) if !is_single => {
+                "`cpu` gives one number; give `cpu_into`, which fills all of them in"
+            }
+            (CpuFunction::At(_), _) if !is_single => {
+                "`cpu_at` gives one number; give `cpu_numbers`, which fills all of them in"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::InvalidInput(format!("{}: {problem}", self.name)))
     }
 
     fn check_names(&self) -> Result<(), Error> {
@@ -382,95 +456,4 @@ fn is_name(name: &str) -> bool {
     let first = letters.next();
     first.is_some_and(|first| first.is_ascii_alphabetic())
         && letters.all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
-}
-
-/// What the CPU computes columns with: a function of single elements.
-fn twin(name: &str, params: &[(String, ParamType)], function: CpuFunction) -> Twin {
-    let name = name.to_owned();
-    let kinds: Vec<ParamType> = params.iter().map(|(_, kind)| *kind).collect();
-    Arc::new(move |of, to| {
-        let (inputs, params) = of.columns.split_at(of.columns.len() - kinds.len());
-        // A number is the same for all elements of a call.
-        let numbers: Vec<Number> = (kinds.iter().zip(params))
-            .map(|(kind, column)| Number::of(*kind, column[0].to_bits()))
-            .collect();
-        let each = || match &function {
-            CpuFunction::Element(function) => {
-                let mut values = vec![0.0; inputs.len()];
-                for (at, to) in to.iter_mut().enumerate() {
-                    for (value, column) in values.iter_mut().zip(inputs) {
-                        *value = column[at];
-                    }
-                    *to = function(&values, &numbers);
-                }
-            }
-            CpuFunction::At(function) => {
-                let inputs = looked_at(of, inputs);
-                for (at, to) in (of.first as i64..).zip(to) {
-                    *to = function(at, &inputs, &numbers);
-                }
-            }
-        };
-        catch_unwind(AssertUnwindSafe(each)).map_err(|_| {
-            Error::InvalidInput(format!(
-                "{name}: the kernel's function for the CPU panicked"
-            ))
-        })
-    })
-}
-
-/// The inputs of a function of a place.
-fn looked_at<'a>(of: &Elements<'_>, inputs: &[&'a [f32]]) -> Vec<KernelInput<'a>> {
-    let inputs = inputs.iter().zip(of.widths);
-    let inputs = inputs.map(|(values, width)| KernelInput {
-        values,
-        width: i64::from(*width),
-    });
-    inputs.collect()
-}
-
-/// A kernel of the program's own, which [`Batch::apply`](crate::Batch::apply) applies. Copies are
-/// the same kernel.
-#[derive(Clone, Debug)]
-pub struct Kernel {
-    inputs: Vec<String>,
-    params: Vec<(String, ParamType)>,
-    function: Arc<CallerFn>,
-}
-
-impl Kernel {
-    /// The name that the definition gave.
-    pub fn name(&self) -> &str {
-        &self.function.content.name
-    }
-
-    /// The names of the values that the kernel takes, in order.
-    pub fn inputs(&self) -> &[String] {
-        &self.inputs
-    }
-
-    pub(in crate::native) fn function(&self) -> &Arc<CallerFn> {
-        &self.function
-    }
-
-    /// The bits of the numbers of a call.
-    pub(in crate::native) fn params(&self, numbers: &[Number]) -> Result<Vec<f32>, Error> {
-        let wanted = &self.params;
-        let fits = wanted.len() == numbers.len()
-            && (wanted.iter().zip(numbers)).all(|((_, kind), number)| *kind == number.kind());
-        if !fits {
-            let wanted = wanted
-                .iter()
-                .map(|(name, kind)| format!("{name}: {}", kind.name()));
-            return Err(Error::InvalidInput(format!(
-                "{}: the params must be ({}), got {numbers:?}",
-                self.name(),
-                wanted.collect::<Vec<_>>().join(", ")
-            )));
-        }
-        Ok(numbers
-            .iter()
-            .map(|number| f32::from_bits(number.bits()))
-            .collect())
-    }
 }

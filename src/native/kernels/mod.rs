@@ -3,12 +3,18 @@
 //! A definition is checked here, and from then on one more function that chains apply. How such
 //! functions become part of kernels is known to `kernel`.
 
+mod cpu;
 mod definition;
+mod kernel;
+mod number;
 mod scanner;
 mod source;
 mod words;
 
-pub use definition::{Kernel, KernelDefinition, KernelInput, Number};
+pub use cpu::{KernelElement, KernelInput};
+pub use definition::KernelDefinition;
+pub use kernel::Kernel;
+pub use number::Number;
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@
 
 use super::scanner::{Kind, Token, tokens, without_comments};
 use super::words::{KEYWORDS, REFUSED, WGSL};
-use crate::graph::{ADDED, BESIDE, CallerFn, FnForm, MARK, ParamType};
+use crate::graph::{ADDED, BESIDE, CallerFn, FnContent, FnForm, MARK, ScalarType, ValueType};
 
 /// Code that may become part of a kernel.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,10 +15,21 @@ pub(super) struct Source {
     pub(super) code: String,
     /// Whether the function is `element` or `at`.
     pub(super) form: FnForm,
-    /// The names of the values that `element` takes.
-    pub(super) inputs: Vec<String>,
+    /// The names and types of the values that `element` takes.
+    pub(super) inputs: Vec<(String, ValueType)>,
+    /// What the function gives: the fields of a struct, or one value without a name.
+    pub(super) results: Vec<(String, ValueType)>,
     /// Whether there are loops.
     pub(super) has_loops: bool,
+}
+
+/// What a definition has beside its code.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Given<'a> {
+    /// The names of the numbers that come with a call.
+    pub(super) params: &'a [&'a str],
+    /// Values of the code's overrides.
+    pub(super) constants: &'a [(String, f64)],
 }
 
 /// Why code cannot become part of a kernel.
@@ -36,33 +47,38 @@ const COUNTED: &str = "; } $passes -= 1u;";
 /// Signs that WGSL has, but for the one of attributes.
 const SIGNS: &str = "!%&()*+,-./:;<=>[]^{|}~";
 
-/// Checks code; `params` are the names of the numbers that come with a call.
-pub(super) fn read(code: &str, params: &[&str]) -> Result<Source, Problem> {
+/// Checks code.
+pub(super) fn read(code: &str, given: Given<'_>) -> Result<Source, Problem> {
     let code = &without_comments(code);
     let tokens = tokens(code);
     let mut reader = Reader {
         code,
         tokens: &tokens,
-        params,
+        given,
         next: 0,
         written: 0,
         made: String::with_capacity(code.len() + 64),
         depth: 0,
         is_struct: false,
+        structs: Vec::new(),
         result: None,
         awaits_body: false,
         has_loops: false,
         is_looping: false,
         found: None,
+        overrides: Vec::new(),
+        replaced: false,
+        continuing: None,
+    };
+    let placed = |problem: Problem| Problem {
+        at: code[..problem.at].encode_utf16().count(),
+        ..problem
     };
     while reader.next < tokens.len() {
-        reader.step().map_err(|problem| Problem {
-            at: code[..problem.at].encode_utf16().count(),
-            ..problem
-        })?;
+        reader.step().map_err(placed)?;
     }
     reader.copy_to(code.len());
-    let Some((form, inputs)) = reader.found else {
+    let Some(found) = reader.found.take() else {
         return Err(Problem {
             at: 0,
             message: "there is no function `element`; write `fn element(x: f32) -> f32 { … }`, \
@@ -70,10 +86,13 @@ pub(super) fn read(code: &str, params: &[&str]) -> Result<Source, Problem> {
                 .into(),
         });
     };
+    reader.check_constants()?;
+    let results = reader.results(&found).map_err(placed)?;
     Ok(Source {
         code: reader.made,
-        form,
-        inputs,
+        form: found.form,
+        inputs: found.inputs,
+        results,
         has_loops: reader.has_loops,
     })
 }
@@ -81,7 +100,7 @@ pub(super) fn read(code: &str, params: &[&str]) -> Result<Source, Problem> {
 struct Reader<'a> {
     code: &'a str,
     tokens: &'a [Token<'a>],
-    params: &'a [&'a str],
+    given: Given<'a>,
     /// The token that is read next.
     next: usize,
     /// Bytes of the code that are in `made`.
@@ -91,6 +110,8 @@ struct Reader<'a> {
     depth: u32,
     /// Whether the open braces are those of a struct.
     is_struct: bool,
+    /// The structs so far: names, and the names and types of fields.
+    structs: Vec<(&'a str, Vec<(&'a str, String)>)>,
     /// What `made` has of the type that the function gives, from here on to its body.
     result: Option<String>,
     /// Whether the next brace opens the body of a loop.
@@ -98,8 +119,25 @@ struct Reader<'a> {
     has_loops: bool,
     /// Whether there are loops in the function that is open.
     is_looping: bool,
-    /// The function that was asked for, and the names of the values that it takes.
-    found: Option<(FnForm, Vec<String>)>,
+    /// The function that was asked for.
+    found: Option<Found<'a>>,
+    /// The names of the overrides so far.
+    overrides: Vec<&'a str>,
+    /// Whether what stands up to the next semicolon is the value of an override that another value
+    /// takes the place of.
+    replaced: bool,
+    /// The braces around the block `continuing` that is open.
+    continuing: Option<u32>,
+}
+
+/// The function `element`, or `at`.
+struct Found<'a> {
+    form: FnForm,
+    name: Token<'a>,
+    /// The values that it takes.
+    inputs: Vec<(String, ValueType)>,
+    /// The type that it gives, as it stands in what was made.
+    result: String,
 }
 
 impl<'a> Reader<'a> {
@@ -110,6 +148,7 @@ impl<'a> Reader<'a> {
             (Kind::Word, word) => self.word(token, word)?,
             (Kind::Sign, "{") => self.open(token),
             (Kind::Sign, "}") => self.close(token),
+            (Kind::Sign, ";") if std::mem::take(&mut self.replaced) => self.add(token.at + 1, "*/"),
             (Kind::Sign, "@") => {
                 return Err(problem(
                     token,
@@ -130,6 +169,9 @@ impl<'a> Reader<'a> {
             before.is_some_and(|before| before.is(".")) || self.is_struct && self.is_sign(0, ":");
         if is_member || word == "_" {
             return Ok(());
+        }
+        if word == "override" && self.depth == 0 {
+            return self.overrides(token);
         }
         if has(REFUSED, word) {
             return Err(problem(token, &refusal(word)));
@@ -154,7 +196,14 @@ impl<'a> Reader<'a> {
                     "only memory of the function itself is at hand: leave the address space out, or write `function`",
                 ));
             }
+            "for" | "while" | "loop" if self.continuing.is_some() => {
+                return Err(problem(
+                    token,
+                    "loops inside of `continuing` are not allowed; put the loop in a function of its own",
+                ));
+            }
             "for" | "while" | "loop" => self.awaits_body = true,
+            "continuing" => self.continuing = Some(self.depth),
             _ => {}
         }
         Ok(())
@@ -170,17 +219,127 @@ impl<'a> Reader<'a> {
             return Ok(()); // A compiler says what is wrong.
         };
         if has(WGSL, name.text) {
-            return Err(problem(
-                *name,
-                &format!("`{}` is a word of WGSL; choose another name", name.text),
-            ));
+            return Err(word_of_wgsl(*name));
         }
         self.is_struct = what == "struct";
+        if self.is_struct {
+            let fields = self.fields();
+            self.structs.push((name.text, fields));
+        }
         if what == "fn" {
             self.result = None;
             self.signature(name.text)?;
         }
         Ok(())
+    }
+
+    /// Makes an override a constant: of the value that the definition gives, or else of its own.
+    fn overrides(&mut self, token: Token<'a>) -> Result<(), Problem> {
+        let rest = &self.tokens[self.next..];
+        let (name, of, behind) = match rest {
+            [name, colon, of, behind, ..] if name.kind == Kind::Word && colon.is(":") => {
+                (*name, *of, *behind)
+            }
+            _ => return Err(problem(token, OVERRIDE)),
+        };
+        if has(WGSL, name.text) || has(REFUSED, name.text) {
+            return Err(word_of_wgsl(name));
+        }
+        if !matches!(of.text, "f32" | "i32" | "u32" | "bool") {
+            return Err(problem(of, OVERRIDE));
+        }
+        self.overrides.push(name.text);
+        let constants = self.given.constants.iter();
+        let given = constants.rev().find(|(own, _)| own == name.text);
+        let is_valued = behind.is("=");
+        let value = match given {
+            Some((_, value)) => Some(literal(of.text, *value).ok_or_else(|| {
+                problem(
+                    name,
+                    &format!("the constant `{}` is no {}", name.text, of.text),
+                )
+            })?),
+            None if is_valued => None,
+            None => {
+                return Err(problem(
+                    name,
+                    &format!(
+                        "the override `{}` has no value; give it one in the code, or as a constant",
+                        name.text
+                    ),
+                ));
+            }
+        };
+        self.add(token.at, "const/*");
+        self.add(token.at + token.text.len(), "*/");
+        self.copy_to(name.at);
+        self.made.push(MARK);
+        self.next += 3;
+        let end = of.at + of.text.len();
+        match value {
+            Some(value) if is_valued => {
+                self.add(end, &format!(" = {value};/*"));
+                self.replaced = true;
+            }
+            Some(value) => self.add(end, &format!(" = {value}")),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Refuses constants that are of no override.
+    fn check_constants(&self) -> Result<(), Problem> {
+        let is_unknown = |(name, _): &&(String, f64)| !self.overrides.contains(&&**name);
+        let Some((name, _)) = self.given.constants.iter().find(is_unknown) else {
+            return Ok(());
+        };
+        let known = match &self.overrides[..] {
+            [] => "the code has none".to_owned(),
+            known => format!("the code has {}", known.join(", ")),
+        };
+        Err(Problem {
+            at: 0,
+            message: format!("there is no override `{name}`: {known}"),
+        })
+    }
+
+    /// Reads ahead the names and types of a struct's fields.
+    fn fields(&self) -> Vec<(&'a str, String)> {
+        let tokens = self.tokens.get(self.next + 2..).unwrap_or_default();
+        let body = tokens
+            .split(|token| token.is("}"))
+            .next()
+            .unwrap_or_default();
+        let fields = body
+            .split(|token| token.is(","))
+            .filter_map(|field| match field {
+                [name, colon, of @ ..] if colon.is(":") => Some((name.text, joined(of))),
+                _ => None,
+            });
+        fields.collect()
+    }
+
+    /// What the function gives, once all structs are known.
+    fn results(&self, found: &Found<'_>) -> Result<Vec<(String, ValueType)>, Problem> {
+        if let Some(of) = type_of(&found.result) {
+            return Ok(vec![(String::new(), of)]);
+        }
+        let named = found.result.strip_prefix(MARK);
+        let known = self.structs.iter().find(|(name, _)| Some(*name) == named);
+        let fields = known.map_or(&[][..], |(_, fields)| fields);
+        let results = fields
+            .iter()
+            .map(|(name, of)| Some(((*name).to_owned(), type_of(of)?)));
+        match results.collect::<Option<Vec<_>>>() {
+            Some(results) if (1..=MAX_RESULTS).contains(&results.len()) => Ok(results),
+            _ => Err(problem(
+                found.name,
+                &format!(
+                    "`{}` must give a number such as f32, a vector such as vec3f, or a struct of 1 to 8 of these: `-> f32`",
+                    found.name.text
+                ),
+            )),
+        }
     }
 
     /// Reads ahead what a function takes and gives.
@@ -207,48 +366,19 @@ impl<'a> Reader<'a> {
                 "there is one function `element`, or one `at`, and not both",
             ));
         }
-        if self.result.as_deref() != Some("f32") {
-            return Err(problem(
-                tokens[0],
-                &format!("`{name}` must give an f32: `-> f32`"),
-            ));
-        }
-        let mut inputs = Vec::new();
+        let result = self.result.clone().unwrap_or_default();
         let taken = tokens.get(2..end.saturating_sub(1)).unwrap_or_default();
-        if form == FnForm::At {
-            let taken = match taken {
-                [taken @ .., comma] if comma.is(",") => taken,
-                all => all,
-            };
-            if !matches!(taken, [_, colon, of] if colon.is(":") && of.text == "i32") {
-                return Err(problem(
-                    tokens[0],
-                    "`at` takes a place: `fn at(i: i32) -> f32`",
-                ));
-            }
-            self.found = Some((form, inputs));
-            return Ok(());
-        }
-        for input in taken
-            .split(|token| token.is(","))
-            .filter(|input| !input.is_empty())
-        {
-            match input {
-                [name, colon, of] if colon.is(":") && of.text == "f32" => {
-                    inputs.push(name.text.to_owned());
-                }
-                _ => {
-                    return Err(problem(
-                        input[0],
-                        "`element` takes values of type f32: `x: f32`",
-                    ));
-                }
-            }
-        }
-        if inputs.is_empty() || inputs.len() > MAX_INPUTS {
-            return Err(problem(tokens[0], "`element` takes 1 to 6 values"));
-        }
-        self.found = Some((form, inputs));
+        let inputs = match form {
+            FnForm::Element => inputs_of(tokens[0], taken)?,
+            FnForm::At => place_of(tokens[0], taken)?,
+        };
+        let name = tokens[0];
+        self.found = Some(Found {
+            form,
+            name,
+            inputs,
+            result,
+        });
         Ok(())
     }
 
@@ -258,8 +388,8 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         match self.tokens.get(self.next + 1) {
-            Some(name) if !self.params.contains(&name.text) => {
-                let known = match self.params {
+            Some(name) if !self.given.params.contains(&name.text) => {
+                let known = match self.given.params {
                     [] => "the definition has none".to_owned(),
                     known => format!("the definition has {}", known.join(", ")),
                 };
@@ -280,29 +410,35 @@ impl<'a> Reader<'a> {
         }
         self.has_loops = true;
         self.is_looping = true;
-        self.copy_to(token.at + 1);
         let nothing = match &self.result {
             Some(result) => format!("{result}()"),
             None => String::new(),
         };
-        let [from, to] = ADDED;
-        self.made += &format!("{from}{COUNT}{nothing}{COUNTED}{to}");
+        self.add(token.at + 1, &format!("{COUNT}{nothing}{COUNTED}"));
     }
 
     /// Closes braces. Behind a last loop some compilers look for a `return` that none can reach.
     fn close(&mut self, token: Token<'a>) {
         self.depth = self.depth.saturating_sub(1);
         self.is_struct &= self.depth > 0;
+        self.continuing = self.continuing.filter(|around| *around < self.depth);
         if self.depth > 0 || !std::mem::take(&mut self.is_looping) {
             return;
         }
         let is_behind_block = self.next >= 2 && self.tokens[self.next - 2].is("}");
         if let (Some(result), true) = (&self.result, is_behind_block) {
-            let [from, to] = ADDED;
-            let added = format!("{from}return {result}();{to}");
-            self.copy_to(token.at);
-            self.made += &added;
+            let added = format!("return {result}();");
+            self.add(token.at, &added);
         }
+    }
+
+    /// Adds a text at a byte of the code.
+    fn add(&mut self, at: usize, text: &str) {
+        let [from, to] = ADDED;
+        self.copy_to(at);
+        self.made.push(from);
+        self.made += text;
+        self.made.push(to);
     }
 
     /// Copies the code up to a byte.
@@ -320,21 +456,171 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What stands behind code: what `at` looks at, the type and the variable of params, and the
-/// variables of loops.
-pub(super) fn declared(source: &Source, params: &[(String, ParamType)]) -> String {
+/// The values that `element` takes.
+fn inputs_of(name: Token<'_>, taken: &[Token<'_>]) -> Result<Vec<(String, ValueType)>, Problem> {
+    let inputs = taken.split(|token| token.is(","));
+    let inputs = inputs.filter(|input| !input.is_empty()).map(|input| {
+        match input {
+            [name, colon, of @ ..] if colon.is(":") => {
+                type_of(&joined(of)).map(|of| (name.text.to_owned(), of))
+            }
+            _ => None,
+        }
+        .ok_or_else(|| {
+            problem(
+                input[0],
+                "`element` takes numbers such as f32 and vectors such as vec3f: `x: f32`",
+            )
+        })
+    });
+    let inputs = inputs.collect::<Result<Vec<_>, Problem>>()?;
+    match (1..=MAX_INPUTS).contains(&inputs.len()) {
+        true => Ok(inputs),
+        false => Err(problem(name, "`element` takes 1 to 6 values")),
+    }
+}
+
+/// Checks what `at` takes, which is no input.
+fn place_of(name: Token<'_>, taken: &[Token<'_>]) -> Result<Vec<(String, ValueType)>, Problem> {
+    let taken = match taken {
+        [taken @ .., comma] if comma.is(",") => taken,
+        all => all,
+    };
+    match taken {
+        [_, colon, of] if colon.is(":") && of.text == "i32" => Ok(Vec::new()),
+        _ => Err(problem(name, "`at` takes a place: `fn at(i: i32) -> f32`")),
+    }
+}
+
+/// The type of this name; `None` where it is neither a number nor a vector of numbers.
+pub(super) fn type_of(name: &str) -> Option<ValueType> {
+    let (lanes, scalar) = match name.as_bytes() {
+        [b'v', b'e', b'c', lanes @ b'2'..=b'4', scalar @ ..] => (u32::from(lanes - b'0'), scalar),
+        scalar => (1, scalar),
+    };
+    let scalar = match (lanes, scalar) {
+        (1, b"f32") | (2.., b"f" | b"<f32>") => ScalarType::F32,
+        (1, b"i32") | (2.., b"i" | b"<i32>") => ScalarType::I32,
+        (1, b"u32") | (2.., b"u" | b"<u32>") => ScalarType::U32,
+        _ => return None,
+    };
+    Some(ValueType { scalar, lanes })
+}
+
+/// A type as it stands in the code that was made.
+fn joined(tokens: &[Token<'_>]) -> String {
+    tokens.iter().map(marked).collect()
+}
+
+/// The value of a constant in WGSL; `None` where it is no value of the type.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a cast to an integer saturates, and to a float rounds"
+)]
+fn literal(of: &str, value: f64) -> Option<String> {
+    let whole = value as i64;
+    #[expect(clippy::cast_precision_loss, reason = "no 32-bit number is rounded")]
+    let is_whole = whole as f64 == value;
+    match of {
+        "f32" if (value as f32).is_finite() => Some(float(value as f32)),
+        "i32" if is_whole && i32::try_from(whole).is_ok() => Some(format!("i32({whole})")),
+        "u32" if is_whole && u32::try_from(whole).is_ok() => Some(format!("{whole}u")),
+        "bool" if whole == 0 && is_whole => Some("false".into()),
+        "bool" if whole == 1 && is_whole => Some("true".into()),
+        _ => None,
+    }
+}
+
+/// A float in WGSL, exactly: a whole number times a power of two.
+fn float(value: f32) -> String {
+    let bits = value.to_bits();
+    let (exponent, fraction) = (bits >> 23 & 0xff, bits & 0x7f_ffff);
+    let hidden = u32::from(exponent > 0) << 23;
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    let power = i64::from(exponent.max(1)) - 150;
+    format!("{sign}0x{:x}p{power}f", fraction | hidden)
+}
+
+/// A tensor that a kernel takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Input {
+    pub(super) name: String,
+    pub(super) of: ValueType,
+    /// Whether the code looks at any place of the tensor.
+    pub(super) is_whole: bool,
+}
+
+/// What one function of the core computes of what a caller's function gives.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Gives<'a> {
+    /// The field of this name, or all where the name is empty.
+    Result(&'a str),
+    /// Zeros: the function is asked only whether its loops were stopped.
+    Nothing,
+}
+
+/// What stands behind code: what looks at inputs, the function `result`, the type and the variable
+/// of params, and the variables of loops. `of` is the type of the result.
+pub(super) fn declared(
+    source: &Source,
+    content: &FnContent,
+    inputs: &[Input],
+    params: &[(String, ScalarType)],
+    gives: Gives<'_>,
+) -> String {
     let mut text = String::from("\n");
-    if source.form == FnForm::At {
-        for (input, name) in source.inputs.iter().enumerate() {
-            text += &looking(input, name);
+    let of = content.result;
+    for (at, input) in inputs.iter().enumerate() {
+        if !content.is_fused() {
+            text += &value_at(at, input.of);
+        }
+        if input.is_whole {
+            text += &looking(at, input);
         }
     }
+    let scalar = of.scalar.name();
+    let mut called: Vec<String> = Vec::new();
+    if content.is_fused() {
+        let taken = inputs.iter().enumerate();
+        let taken: Vec<String> = taken
+            .map(|(at, input)| format!("a{at}: {}", input.of.name()))
+            .collect();
+        called.extend((0..inputs.len()).map(|at| format!("a{at}")));
+        text += &format!("fn $result({}) -> {scalar} {{ ", taken.join(", "));
+    } else {
+        called.extend(match source.form {
+            FnForm::At => vec!["p".to_owned()],
+            FnForm::Element => (0..source.inputs.len())
+                .map(|at| format!("$value{at}(p % $count{at}())"))
+                .collect(),
+        });
+        let lanes = of.lanes;
+        text += &format!("fn $result(i: i32) -> {scalar} {{ let p = i / {lanes}; ");
+    }
+    let name = match source.form {
+        FnForm::Element => "element",
+        FnForm::At => "at",
+    };
+    let value = format!("#{name}({})", called.join(", "));
+    text += &match gives {
+        Gives::Nothing => format!("let value = {value}; return {scalar}(); }}\n"),
+        Gives::Result(field) => {
+            let dot = if field.is_empty() { "" } else { "." };
+            let value = [&value, dot, field].concat();
+            match of.lanes {
+                1 => format!("return {value}; }}\n"),
+                lanes => format!("let value = {value}; return value[i % {lanes}]; }}\n"),
+            }
+        }
+    };
     if !params.is_empty() {
         let fields = params
             .iter()
-            .map(|(name, kind)| format!("{name}: {}, ", kind.name()));
-        let fields: String = fields.collect();
-        text += &format!("struct $Params {{ {fields}}}\nvar<private> #params: $Params;\n");
+            .map(|(name, of)| format!("{name}: {}, ", of.name()));
+        text += &format!(
+            "struct $Params {{ {}}}\nvar<private> #params: $Params;\n",
+            fields.collect::<String>()
+        );
     }
     if source.has_loops {
         text += "var<private> $passes: u32;\nvar<private> $stopped: bool;\n";
@@ -342,17 +628,32 @@ pub(super) fn declared(source: &Source, params: &[(String, ParamType)]) -> Strin
     text
 }
 
-/// The functions by which `at` looks at an input: at a place, and at a row and a column, clamped to
-/// what there is.
-fn looking(input: usize, name: &str) -> String {
+/// The function that reads the value at a place of an input.
+fn value_at(input: usize, of: ValueType) -> String {
+    let (name, lanes) = (of.name(), of.lanes);
+    let head = format!("fn $value{input}(p: i32) -> {name} {{ ");
+    let parts: Vec<String> = match lanes {
+        1 => return format!("{head}return $read{input}(p); }}\n"),
+        _ => (0..lanes)
+            .map(|lane| format!("$read{input}(p * {lanes} + {lane})"))
+            .collect(),
+    };
+    format!("{head}return {name}({}); }}\n", parts.join(", "))
+}
+
+/// The functions by which code looks at an input: at a place, and at a row and a column, clamped
+/// to what there is.
+fn looking(input: usize, Input { name, of, .. }: &Input) -> String {
+    let of = of.name();
     format!(
         "fn #{name}_len() -> i32 {{ return $count{input}(); }}
 fn #{name}_cols() -> i32 {{ return $width{input}(); }}
 fn #{name}_rows() -> i32 {{ return $count{input}() / $width{input}(); }}
-fn #{name}(i: i32) -> f32 {{ return $read{input}(clamp(i, 0, $count{input}() - 1)); }}
-fn #{name}_at(row: i32, col: i32) -> f32 {{
-return $read{input}(clamp(row, 0, #{name}_rows() - 1) * $width{input}() + clamp(col, 0, $width{input}() - 1));
-}}\n"
+fn #{name}(i: i32) -> {of} {{ return $value{input}(clamp(i, 0, $count{input}() - 1)); }}
+fn #{name}_at(row: i32, col: i32) -> {of} {{
+return $value{input}(clamp(row, 0, #{name}_rows() - 1) * $width{input}() + clamp(col, 0, $width{input}() - 1));
+}}
+"
     )
 }
 
@@ -372,7 +673,7 @@ pub(super) fn collides(name: &str, others: &[String]) -> bool {
         let behind = other.strip_prefix(name);
         behind.is_some_and(|behind| ["", "_at", "_len", "_rows", "_cols"].contains(&behind))
     };
-    ["at", "params"].contains(&name) || others.iter().any(is_other)
+    ["at", "element", "params"].contains(&name) || others.iter().any(is_other)
 }
 
 /// Code as it stands in kernels, where the function has a number.
@@ -384,8 +685,13 @@ pub(super) fn printed(code: &str) -> impl FnOnce(u32) -> String + use<> {
     }
 }
 
-/// The most values that `element` takes.
+const OVERRIDE: &str = "an override has a name, a type and a value: `override taps: i32 = 3;`, of type f32, i32, u32 or bool";
+
+/// The most tensors that a kernel takes.
 pub(super) const MAX_INPUTS: usize = 6;
+
+/// The most fields of what `element` gives.
+const MAX_RESULTS: usize = 8;
 
 /// A token as it stands in the code that was made.
 fn marked(token: &Token<'_>) -> String {
@@ -404,9 +710,14 @@ fn has(list: &str, word: &str) -> bool {
 fn refusal(word: &str) -> String {
     match word {
         "enable" | "requires" | "diagnostic" => "directives are not allowed".into(),
-        "override" => "overrides are not allowed; declare a `const`, or a param".into(),
+        "override" => "overrides are declared outside of functions".into(),
         _ => format!("`{word}` is not at hand in a kernel"),
     }
+}
+
+fn word_of_wgsl(name: Token<'_>) -> Problem {
+    let message = format!("`{}` is a word of WGSL; choose another name", name.text);
+    problem(name, &message)
 }
 
 fn problem(token: Token<'_>, message: &str) -> Problem {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::source::read;
-use crate::graph::FnForm;
+use super::source::{Given, read};
+use crate::graph::{FnForm, ValueType};
 
 use super::words::{KEYWORDS, REFUSED, WGSL};
 
@@ -22,12 +22,29 @@ fn code_is_read_as_the_table_says() {
         let code = case["code"].as_str().unwrap();
         let params = case["params"].as_array().unwrap().iter();
         let params: Vec<&str> = params.map(|param| param.as_str().unwrap()).collect();
-        let got = match read(code, &params) {
+        let constants = case["constants"].as_object();
+        let constants: Vec<(String, f64)> = (constants.into_iter().flatten())
+            .map(|(name, value)| {
+                let number = value.as_f64();
+                let flag = || f64::from(u8::from(value.as_bool().unwrap()));
+                (name.clone(), number.unwrap_or_else(flag))
+            })
+            .collect();
+        let given = Given {
+            params: &params,
+            constants: &constants,
+        };
+        let typed = |values: &[(String, ValueType)]| -> Vec<(String, String)> {
+            let values = values.iter();
+            values.map(|(name, of)| (name.clone(), of.name())).collect()
+        };
+        let got = match read(code, given) {
             Ok(source) => json!({
                 // What was added stands between « and » in the table.
                 "made": source.code.replace('\u{2}', "«").replace('\u{3}', "»"),
                 "form": if source.form == FnForm::At { "at" } else { "element" },
-                "inputs": source.inputs,
+                "inputs": typed(&source.inputs),
+                "results": typed(&source.results),
                 "hasLoops": source.has_loops,
             }),
             Err(problem) => json!({

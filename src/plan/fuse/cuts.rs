@@ -71,7 +71,7 @@ impl Cutter<'_> {
                     }
                 }
                 Primitive::At(ref function, _) => {
-                    for operand in &value.operands[..function.content.inputs] {
+                    for operand in &value.operands[..function.content.inputs.len()] {
                         self.forced[*operand] = true;
                     }
                 }
@@ -206,7 +206,7 @@ impl Cutter<'_> {
             return;
         }
         if let Primitive::At(function, _) = &value.primitive {
-            for operand in &value.operands[..function.content.inputs] {
+            for operand in &value.operands[..function.content.inputs.len()] {
                 self.is_gathered[*operand] = true;
             }
             return;

@@ -11,7 +11,7 @@ use crate::graph::chain::{
     Chain, Heads, Node, Norm, Op, Range, Reduced, Reduction, as_column, as_row,
 };
 use crate::graph::shape::{MAX_RANK, Shape};
-use crate::graph::{BinaryFn, CallerFn, FnForm, UnaryFn};
+use crate::graph::{BinaryFn, CallerFn, FnForm, UnaryFn, ValueType};
 use crate::program::{Fold, STRIP};
 use crate::tensor::DType;
 
@@ -115,14 +115,21 @@ impl Lowered {
     fn tell_stopped(&mut self) {
         let mut told = None;
         for id in 0..self.values.len() {
-            let (Primitive::Call(function) | Primitive::At(function, _)) =
-                &self.values[id].primitive
+            let Value {
+                primitive: Primitive::Call(function) | Primitive::At(function, _),
+                shape,
+                ..
+            } = &self.values[id]
             else {
                 continue;
             };
-            if function.content.max_passes.is_none() || self.values[id].shape.count() == 0 {
+            if function.content.max_passes.is_none() || shape.count() == 0 {
                 continue;
             }
+            let id = match function.content.told_by.and_then(CallerFn::numbered) {
+                Some(told_by) => self.told(id, told_by),
+                None => id,
+            };
             let own = self.unary(UnaryFn::Stopped, id);
             let rank = self.values[own].shape.rank();
             let over = Reduced {
@@ -135,6 +142,21 @@ impl Lowered {
         self.outputs.extend(told);
     }
 
+    /// The value of the function that says whether the loops of another one were stopped.
+    fn told(&mut self, id: usize, told_by: Arc<CallerFn>) -> usize {
+        let Value {
+            primitive,
+            operands,
+            shape,
+            ..
+        } = self.values[id].clone();
+        let primitive = match primitive {
+            Primitive::At(_, seen) => Primitive::At(told_by, seen),
+            _ => Primitive::Call(told_by),
+        };
+        self.push(primitive, &operands, shape, DType::F32)
+    }
+
     fn node(&mut self, node: &Node, operands: &[usize]) -> usize {
         let primitive = match &node.op {
             Op::Input { index, .. } => Primitive::Input(*index),
@@ -142,16 +164,7 @@ impl Lowered {
             Op::Unary(function) => Primitive::Unary(*function),
             Op::Binary(function) => Primitive::Binary(*function),
             Op::Where => Primitive::Where,
-            Op::Call(function) if function.content.form == FnForm::At => {
-                let (inputs, params) = operands.split_at(function.content.inputs);
-                let seen = inputs.iter().map(|x| self.values[*x].shape).collect();
-                let whole = inputs.iter().map(|x| self.whole(*x));
-                let mut operands = whole.collect::<Vec<_>>();
-                operands.extend(params);
-                let primitive = Primitive::At(Arc::clone(function), seen);
-                return self.push(primitive, &operands, node.shape, node.dtype);
-            }
-            Op::Call(function) => Primitive::Call(Arc::clone(function)),
+            Op::Call(function) => return self.call(function, operands, node.shape),
             Op::Clamp => {
                 let raised = self.binary(BinaryFn::Maximum, operands[0], operands[1]);
                 return self.binary(BinaryFn::Minimum, raised, operands[2]);
@@ -331,6 +344,49 @@ impl Lowered {
                 _ => return x,
             }
         }
+    }
+
+    /// What a function of the caller's gives.
+    fn call(&mut self, function: &Arc<CallerFn>, operands: &[usize], shape: Shape) -> usize {
+        let content = &function.content;
+        let dtype = content.result.scalar.dtype();
+        if content.is_fused() {
+            let primitive = Primitive::Call(Arc::clone(function));
+            return self.push(primitive, operands, shape, dtype);
+        }
+        let (inputs, params) = operands.split_at(content.inputs.len());
+        let places = content.result.places(shape).expect("the shape of a call");
+        let mut seen = Vec::with_capacity(inputs.len());
+        let mut whole = Vec::with_capacity(operands.len());
+        for (x, input) in inputs.iter().zip(&content.inputs) {
+            let mut x = *x;
+            if content.form == FnForm::Element && !input.is_whole {
+                x = self.repeating(x, input.of, places);
+            }
+            let own = input.of.places(self.values[x].shape);
+            seen.push(own.expect("the shape of an input"));
+            whole.push(self.whole(x));
+        }
+        whole.extend(params);
+        let primitive = Primitive::At(Arc::clone(function), seen.into());
+        self.push(primitive, &whole, shape, dtype)
+    }
+
+    /// A tensor whose values begin anew as often as they have to for all of `places`: the tensor
+    /// itself, or a copy that broadcasting made.
+    fn repeating(&mut self, x: usize, of: ValueType, places: Shape) -> usize {
+        let Value { shape, dtype, .. } = self.values[x];
+        let own = of.places(shape).expect("the shape of an input");
+        let first = own.dims().iter().position(|dim| *dim != 1);
+        let repeated = &own.dims()[first.unwrap_or(own.rank())..];
+        if places.dims().ends_with(repeated) {
+            return x;
+        }
+        let shape = match of.lanes {
+            1 => places,
+            lanes => places.with_inner(lanes),
+        };
+        self.push(Primitive::Unary(UnaryFn::Copy), &[x], shape, dtype)
     }
 
     fn unary(&mut self, function: UnaryFn, x: usize) -> usize {

@@ -7,7 +7,7 @@ use super::*;
 use crate::Code;
 use crate::graph::chain::{Chain, Home, Op};
 use crate::graph::shape::Shape;
-use crate::graph::{CallerFn, FnContent, FnForm};
+use crate::graph::{CallerFn, FnContent, FnForm, FnInput, ValueType};
 use crate::tensor::DType;
 
 /// A function that adds a number on the CPU.
@@ -16,7 +16,12 @@ fn adds(name: &str, number: f32) -> Arc<CallerFn> {
         name: name.into(),
         code: "of the test".into(),
         form: FnForm::Element,
-        inputs: 1,
+        inputs: vec![FnInput {
+            of: ValueType::F32,
+            is_whole: false,
+        }],
+        result: ValueType::F32,
+        told_by: None,
         max_passes: None,
         params: Vec::new(),
     };
