@@ -64,8 +64,8 @@ pub use native::{
     EmbedderOptions, EmbedderStats, Embedding, Embeddings, EngineChoice, Filter, Gpu, Gpus, Hit,
     Index, Kernel, KernelDefinition, KernelElement, KernelInput, Layer, LongTexts, ModelFiles,
     Number, Outcome, Parameter, Part, Profile, Results, RunAll, RunOutcome, Search, SizedProfile,
-    SizesProfile, Spread, Storage, Tensor, TensorBuffer, TensorData, Value, Warmup, Watch,
-    adapters,
+    SizesProfile, Spread, Storage, Tensor, TensorBuffer, TensorData, Value, Verification,
+    VerifiedElement, VerifyCase, VerifyData, VerifyValue, Warmup, Watch, adapters,
 };
 pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};

@@ -65,7 +65,10 @@ mod platform;
 
 pub use blending::Layer;
 pub use blocking::Blocking;
-pub use builder::{Attention, Axes, Batch, Part, Value};
+pub use builder::{
+    Attention, Axes, Batch, Part, Value, Verification, VerifiedElement, VerifyCase, VerifyData,
+    VerifyValue,
+};
 pub use call::Call;
 pub use clips::Clip;
 pub use config::{Config, EngineChoice};

@@ -52,6 +52,8 @@ export interface Verification {
 export interface VerifiedElement {
   /** The number of the case, from 0. */
   readonly case: number;
+  /** The field of the kernel's struct; empty where the kernel gives none. */
+  readonly field: string;
   /** The place in the result, row by row. */
   readonly place: number;
   readonly got: number;
@@ -120,7 +122,8 @@ export async function verify<
         const off = offBy(got[place], expected[place]);
         if (worst !== undefined && off <= worst.off) continue;
         const [own, other] = [got[place], expected[place]];
-        worst = { case: at, place, got: own, expected: other, off };
+        const { field } = checked.results[result];
+        worst = { case: at, field, place, got: own, expected: other, off };
       }
     }
   }

@@ -15,10 +15,12 @@ mod selection;
 mod simulation;
 mod single;
 mod stores;
+mod verify;
 
 pub use crate::graph::chain::Axes;
 pub use attention::Attention;
 pub use moves::Part;
+pub use verify::{Verification, VerifiedElement, VerifyCase, VerifyData, VerifyValue};
 
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -5,6 +5,7 @@
 
 mod cpu;
 mod definition;
+mod expected;
 mod kernel;
 mod number;
 mod scanner;
@@ -13,6 +14,7 @@ mod words;
 
 pub use cpu::{KernelElement, KernelInput};
 pub use definition::KernelDefinition;
+pub(super) use expected::{Array, expected, twin_of};
 pub use kernel::Kernel;
 pub use number::Number;
 

@@ -15,7 +15,7 @@ pub enum Number {
 
 impl Number {
     /// The number of a type that these bits are.
-    pub(super) fn of(kind: ScalarType, bits: u32) -> Number {
+    pub(in crate::native) fn of(kind: ScalarType, bits: u32) -> Number {
         match kind {
             ScalarType::F32 => Number::F32(f32::from_bits(bits)),
             ScalarType::I32 => Number::I32(bits.cast_signed()),
@@ -29,6 +29,14 @@ impl Number {
             Number::F32(_) => ScalarType::F32,
             Number::I32(_) => ScalarType::I32,
             Number::U32(_) => ScalarType::U32,
+        }
+    }
+
+    pub(in crate::native) fn as_f64(self) -> f64 {
+        match self {
+            Number::F32(number) => number.into(),
+            Number::I32(number) => number.into(),
+            Number::U32(number) => number.into(),
         }
     }
 
