@@ -4,7 +4,7 @@
 //   LONG_MINUTES=2 node tools/long.mjs             with one of two
 //   LONG_PARTS=losses,soak node tools/long.mjs     some of it; the record holds no more
 //
-// First the property tests in large runs, random graphs among them, and files of strangers
+// First the property tests in large runs, random graphs and kernels among them, and files of strangers
 // for as many minutes a kind and face as the soak has, both faces at once, then steps in place
 // under losses and shortages of memory, then devices destroyed and GPU processes crashed under
 // load, then the soak: calls, cancellations, losses, hiding and disposal at high rates, in
@@ -131,6 +131,32 @@ const PARTS = {
       counts.push(...found.map(([, count]) => Number(count)));
     }
     return counts;
+  },
+  // Bodies of kernels of a program's own: each is compiled for two devices natively.
+  async bodies() {
+    const BODIES = "2000";
+    await run(
+      ["cargo", "test", "--test", "kernel_bodies"],
+      {
+        PROPTEST_CASES: BODIES,
+        PROPTEST_RNG_SEED: SEED,
+        NODEVICE_SELECT: "1",
+      },
+      /test result: ok\. (\d+) passed/,
+    );
+    const pages = [];
+    for (const BROWSER of ["chromium", "firefox"]) {
+      const found = await run(
+        [
+          ...["node", "--test", "--test-reporter=spec"],
+          "tests/e2e/kernel-bodies.test.mjs",
+        ],
+        { LONG: "1", BROWSER },
+        /(\d+) random bodies of \w+, on the \w+/g,
+      );
+      pages.push(...found.map(([, count]) => Number(count)));
+    }
+    return { native: Number(BODIES), seed: SEED, pages };
   },
   // Steps in place, each kind of trouble in its turn, from many seeds.
   async steps() {
