@@ -66,8 +66,8 @@ mod platform;
 pub use blending::Layer;
 pub use blocking::Blocking;
 pub use builder::{
-    Attention, Axes, Batch, Part, Value, Verification, VerifiedElement, VerifyCase, VerifyData,
-    VerifyValue,
+    Attention, Axes, Batch, Function, FunctionCall, FunctionResults, Part, Value, Verification,
+    VerifiedElement, VerifyCase, VerifyData, VerifyValue,
 };
 pub use call::Call;
 pub use clips::Clip;

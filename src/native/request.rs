@@ -3,6 +3,7 @@
 //! Values are not read here, except a single t: a NaN in an array of t is refused when the session
 //! takes the call.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::embedder::{Destination, Encoder};
@@ -21,11 +22,42 @@ use crate::program::RowOp;
 pub(super) enum Structure {
     Op(RowOp),
     Chain(Chain),
+    /// The chain of a function.
+    Recorded(RecordedChain),
     /// An encoder over a text of this many tokens.
     Embedding(Arc<Encoder>, u32, Destination),
     Sampling(Sampling),
     Searching(Searching),
     Insertion(Insertion),
+}
+
+/// A chain that is sent again and again. It is known by where it lies, so that a call's structure
+/// is found without a look at the chain's nodes.
+#[derive(Clone, Debug)]
+pub(super) struct RecordedChain(Arc<Chain>);
+
+impl RecordedChain {
+    pub(super) fn new(chain: Chain) -> RecordedChain {
+        RecordedChain(Arc::new(chain))
+    }
+
+    pub(super) fn chain(&self) -> &Chain {
+        &self.0
+    }
+}
+
+impl PartialEq for RecordedChain {
+    fn eq(&self, other: &RecordedChain) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for RecordedChain {}
+
+impl Hash for RecordedChain {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
 }
 
 /// The most operands of an op: four control points and a t for each item.

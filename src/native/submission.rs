@@ -316,6 +316,7 @@ impl State {
         }
         let id = match structure {
             Structure::Chain(chain) => self.driver.session.recipe(chain.clone()),
+            Structure::Recorded(recorded) => self.driver.session.recipe(recorded.chain().clone()),
             Structure::Embedding(encoder, tokens, destination) => {
                 let chain = encoder.chain(*tokens, *destination)?;
                 self.driver.session.recipe(chain)
@@ -353,7 +354,7 @@ impl State {
 }
 
 fn rows(request: &Request<'_>) -> Result<u32, Error> {
-    if let Structure::Chain(_) = request.structure {
+    if let Structure::Chain(_) | Structure::Recorded(_) = request.structure {
         return Ok(0); // A chain knows its rows, and costs nothing.
     }
     u32::try_from(request.rows).map_err(|_| Error::TooLarge {

@@ -21,6 +21,7 @@ mod errors;
 mod functions;
 mod imports;
 mod products;
+mod recorded;
 mod shapes;
 mod sharing;
 mod simulation;

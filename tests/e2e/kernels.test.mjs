@@ -667,7 +667,13 @@ test("verify finds what the code and its function for the CPU differ in", () =>
     assert.ok(found.good.worst.off < 1e-5);
     assert.equal(found.bad.ok, false);
     const { off, ...worst } = found.bad.worst;
-    assert.deepEqual(worst, { case: 1, place: 2, got: 3.5, expected: 3 });
+    assert.deepEqual(worst, {
+      case: 1,
+      field: "",
+      place: 2,
+      got: 3.5,
+      expected: 3,
+    });
     assert.ok(Math.abs(off - 0.5 / 3) < 1e-6);
     assert.equal(found.looked.ok, true);
     assert.match(

@@ -7,9 +7,12 @@
 mod attention;
 mod computation;
 mod elements;
+mod function;
+mod function_call;
 mod kernels;
 mod moves;
 mod record;
+mod recorded_call;
 mod rows;
 mod selection;
 mod simulation;
@@ -19,6 +22,8 @@ mod verify;
 
 pub use crate::graph::chain::Axes;
 pub use attention::Attention;
+pub use function::Function;
+pub use function_call::{FunctionCall, FunctionResults};
 pub use moves::Part;
 pub use verify::{Verification, VerifiedElement, VerifyCase, VerifyData, VerifyValue};
 
@@ -108,7 +113,7 @@ pub struct Value {
 #[derive(Debug)]
 struct NamedTensor {
     /// Keeps the tensor until the batch is sent.
-    _tensor: Tensor,
+    tensor: Tensor,
     value: Value,
     /// The tensor's number in the session.
     number: u32,
@@ -119,6 +124,8 @@ struct NamedTensor {
 enum Progress {
     /// Operations can be recorded, and the batch can be executed.
     Open,
+    /// Operations of a function can be recorded, and there is nothing to execute them with.
+    Traced,
     /// The stores of the batch were sent, and so the batch is not sent again.
     Stored,
     /// Executed: all results, end to end.
@@ -212,7 +219,7 @@ impl<G> Batch<'_, G> {
         let (results, floats) = match self.is_read() {
             true => self.lay_out()?,
             false => {
-                self.check_open("execute")?;
+                self.check_executable()?;
                 (Chain::default(), 0)
             }
         };
@@ -245,18 +252,14 @@ impl<G> Batch<'_, G> {
 
     /// The chain with its results, and how many floats they are end to end.
     fn lay_out(&mut self) -> Result<(Chain, usize), Error> {
-        self.check_open("execute")?;
+        self.check_executable()?;
         let mut chain = self.chain.clone();
-        let (mut next, mut end) = (0, 0);
+        let mut places = ResultPlaces::default();
         for entry in self.values.iter_mut().flatten() {
             entry.result = None;
             if entry.is_result() {
                 chain.output(entry.node)?;
-                // A device leaves each result at a multiple of 16 bytes.
-                let count = entry.shape.count();
-                end = next + count as usize;
-                entry.result = Some(next..end);
-                next += aligned(count) as usize;
+                entry.result = Some(places.next(entry.shape));
             }
         }
         if chain.outputs().is_empty() {
@@ -265,11 +268,11 @@ impl<G> Batch<'_, G> {
                 "nothing was asked for; apply an operation, or keep or compute a value",
             ));
         }
-        Ok((chain, end))
+        Ok((chain, places.end))
     }
 
     fn request(&self, chain: Chain, floats: usize) -> Request<'_> {
-        let uploads = self.uploads.iter().map(Upload::bytes);
+        let uploads = self.uploads.iter().map(|upload| upload.bytes(&[]));
         let constants = bytemuck::cast_slice(&self.constants);
         Request {
             structure: Structure::Chain(chain),
@@ -282,6 +285,13 @@ impl<G> Batch<'_, G> {
                 tensors: self.tensors.iter().map(|named| named.number).collect(),
                 ..Chained::default()
             },
+        }
+    }
+
+    fn check_executable(&self) -> Result<(), Error> {
+        match self.progress {
+            Progress::Traced => Err(traced("execute")),
+            _ => self.check_open("execute"),
         }
     }
 
@@ -323,6 +333,7 @@ impl<G> Batch<'_, G> {
         let results = match &self.progress {
             Progress::Done(results) => results,
             Progress::Open => return Err(invalid(name, "execute the batch first")),
+            Progress::Traced => return Err(traced(name)),
             Progress::Stored => {
                 return Err(invalid(
                     name,
@@ -447,6 +458,30 @@ impl Batch<'_, Blocking> {
     pub fn read_i32(&self, value: Value) -> Result<Vec<i32>, Error> {
         self.integers(value)
     }
+}
+
+/// Where the results of a call lie, end to end.
+#[derive(Debug, Default)]
+struct ResultPlaces {
+    next: usize,
+    end: usize,
+}
+
+impl ResultPlaces {
+    /// The floats of the next result. A device leaves each result at a multiple of 16 bytes.
+    fn next(&mut self, shape: Shape) -> Range<usize> {
+        let start = self.next;
+        self.end = start + shape.count() as usize;
+        self.next += aligned(shape.count()) as usize;
+        start..self.end
+    }
+}
+
+/// The error of whatever needs the values of a function's arguments.
+fn traced(name: &str) -> Error {
+    let problem = "what a function is given has no values while it is recorded; record with it, \
+                   and return what is recorded";
+    invalid(name, problem)
 }
 
 fn invalid(name: &str, problem: &str) -> Error {

@@ -77,7 +77,7 @@ impl<'a, G> Batch<'a, G> {
         let entry = self.input("tensor", tensor.dims(), DType::F32, tensor.home())?;
         let value = self.push(Ok(entry));
         self.tensors.push(NamedTensor {
-            _tensor: tensor.clone(),
+            tensor: tensor.clone(),
             value,
             number,
         });
@@ -242,7 +242,7 @@ impl<'a, G> Batch<'a, G> {
 
     pub(super) fn check_open(&self, name: &str) -> Result<(), Error> {
         match self.progress {
-            Progress::Open => Ok(()),
+            Progress::Open | Progress::Traced => Ok(()),
             Progress::Stored | Progress::Done(_) => Err(invalid(
                 name,
                 "the batch was executed already; make another one",
@@ -281,19 +281,33 @@ impl<'a, G> Batch<'a, G> {
 }
 
 /// Data that is uploaded with a batch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Upload<'a> {
     Floats(Cow<'a, [f32]>),
     Indexes(Cow<'a, [u32]>),
     Integers(Cow<'a, [i32]>),
+    /// What a call of a function is given, by number.
+    Given(usize),
 }
 
 impl Upload<'_> {
-    pub(super) fn bytes(&self) -> &[u8] {
+    /// The bytes, in a call of a function that is given these arrays; none in a batch.
+    pub(super) fn bytes<'b>(&'b self, given: &[&'b [f32]]) -> &'b [u8] {
         match self {
             Upload::Floats(floats) => bytemuck::cast_slice(floats),
             Upload::Indexes(indexes) => bytemuck::cast_slice(indexes),
             Upload::Integers(integers) => bytemuck::cast_slice(integers),
+            Upload::Given(at) => bytemuck::cast_slice(given[*at]),
+        }
+    }
+
+    /// The same data, without a borrow.
+    pub(super) fn owned(&self) -> Upload<'static> {
+        match self {
+            Upload::Floats(floats) => Upload::Floats(floats.to_vec().into()),
+            Upload::Indexes(indexes) => Upload::Indexes(indexes.to_vec().into()),
+            Upload::Integers(integers) => Upload::Integers(integers.to_vec().into()),
+            Upload::Given(at) => Upload::Given(*at),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::tensor::DType;
 /// A part of a batch's chain.
 pub(super) struct Selection<'a> {
     pub(super) chain: Chain,
-    pub(super) uploads: Vec<&'a [u8]>,
+    pub(super) uploads: Vec<&'a Upload<'a>>,
     /// The numbers of the tensors.
     pub(super) tensors: Vec<u32>,
     pub(super) constants: Vec<f32>,
@@ -43,7 +43,7 @@ impl<'a> Selection<'a> {
             inputs: Vec::new(),
         };
         let needed = needed(whole, results);
-        let mut uploads = batch.uploads.iter().map(Upload::bytes);
+        let mut uploads = batch.uploads.iter();
         let mut tensors = batch.tensors.iter().map(|named| named.number);
         let mut constants = batch.constants.iter();
         for (at, node) in whole.nodes().iter().enumerate() {
@@ -103,7 +103,7 @@ impl<'a> Selection<'a> {
 
     /// A call of this part; the answer of one with `elements` of 0 is known.
     fn request(&self, elements: usize, written: Vec<Written>) -> Request<'_> {
-        let uploads = self.uploads.iter().copied();
+        let uploads = self.uploads.iter().map(|upload| upload.bytes(&[]));
         let constants = bytemuck::cast_slice(&self.constants);
         Request {
             structure: Structure::Chain(self.chain.clone()),

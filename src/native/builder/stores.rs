@@ -4,7 +4,7 @@
 //! in `selection`.
 
 use super::selection::Selection;
-use super::{Batch, Value, invalid};
+use super::{Batch, Progress, Value, invalid};
 use crate::error::Error;
 use crate::graph::NodeId;
 use crate::graph::chain::{Home, Store, StoreExtent};
@@ -17,7 +17,7 @@ use crate::tensor::DType;
 pub(super) struct RecordedStore {
     node: NodeId,
     /// Keeps the tensor until the batch is sent.
-    tensor: Tensor,
+    pub(super) tensor: Tensor,
     /// The tensor's number in the session.
     number: u32,
 }
@@ -56,6 +56,13 @@ impl<G> Batch<'_, G> {
     /// [`execute`](Batch::execute); [`Error::TooLarge`] where no buffer holds the value,
     /// [`Error::OutOfMemory`], [`Error::Disposed`].
     pub fn compute(&mut self, value: Value) -> Result<Tensor, Error> {
+        if let Progress::Traced = self.progress {
+            return Err(invalid(
+                "compute",
+                "each call of a function would need a tensor of its own; return the value, or \
+                 give `compute_into` a tensor",
+            ));
+        }
         let node = self.floats_operand("compute", value)?;
         let shape = self.chain.node(node).shape;
         let read = self.tensors.iter().map(|named| named.number).collect();
@@ -157,7 +164,7 @@ impl<G> Batch<'_, G> {
     }
 
     /// The node of a value that holds floats.
-    fn floats_operand(&self, name: &str, value: Value) -> Result<NodeId, Error> {
+    pub(super) fn floats_operand(&self, name: &str, value: Value) -> Result<NodeId, Error> {
         let node = self.operand(name, value)?;
         match self.chain.node(node).dtype {
             DType::F32 => Ok(node),
