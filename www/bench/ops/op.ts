@@ -102,6 +102,8 @@ export interface Op {
     inputs(jax: Jax, call: Call): numpy.Array[];
     jitted(jax: Jax): Jitted;
   };
+  /** For gpu.js: the source of a function of an element, of the operands and of `t` where the kernel is timed. */
+  readonly gpuJs?: string;
 }
 
 /** The operands of a call that are held, and their dimensions. */
