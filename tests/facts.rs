@@ -10,9 +10,9 @@ mod samples;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
-use engines::{both_manual, in_time, open};
+use engines::{both, both_manual, in_time, open};
 use framebatch::device::Engine;
-use framebatch::{EngineChoice, Facts, Gpu, Preset, Watch};
+use framebatch::{Batch, Blocking, EngineChoice, Error, Facts, Gpu, Preset, Value, Watch};
 use samples::Samples;
 
 /// Listens, and what was heard.
@@ -172,6 +172,80 @@ fn a_profile_is_of_its_own_runs() {
             gpu.flush();
             call.wait().unwrap();
             assert_eq!(gpu.stats().measured, before);
+        }
+    });
+}
+
+/// Records what a run computes.
+type Record = fn(&mut Batch<'_, Blocking>) -> Result<Value, Error>;
+
+/// What is computed, and by hand its operations and the bytes of its operands and results.
+type Counted = (&'static str, Record, Option<f64>, f64);
+
+const COUNTED: [Counted; 3] = [
+    // 1000 sums of two vectors.
+    (
+        "add",
+        |batch| {
+            let (a, b) = (batch.upload(&ONES[..1000]), batch.upload(&ONES[..1000]));
+            batch.add(a, b)
+        },
+        Some(1000.0),
+        12_000.0,
+    ),
+    // 30 x 20 by 20 x 50: a product and a sum for each of 30,000 pairs.
+    (
+        "matmul",
+        |batch| {
+            let a = batch.upload_shaped(&ONES[..600], &[30, 20])?;
+            let b = batch.upload_shaped(&ONES[..1000], &[20, 50])?;
+            batch.matmul(a, b)
+        },
+        Some(60_000.0),
+        4.0 * (600.0 + 1000.0 + 1500.0),
+    ),
+    // An exponential, a product and a sum of each element.
+    (
+        "chain",
+        |batch| {
+            let a = batch.upload(&ONES[..1000]);
+            let (grown, scaled) = (batch.exp(a)?, batch.scale(a, 0.5)?);
+            batch.add(grown, scaled)
+        },
+        Some(3000.0),
+        8000.0,
+    ),
+];
+
+static ONES: [f32; 1000] = [1.0; 1000];
+
+#[test]
+fn operations_and_bytes_of_kernels_are_those_counted_by_hand() {
+    in_time(|| {
+        for gpu in both() {
+            let is_gpu = gpu.info().engine == Engine::Gpu;
+            let gpu = gpu.blocking();
+            for (name, record, flops, bytes) in COUNTED {
+                let run = || {
+                    let mut batch = gpu.batch();
+                    let value = record(&mut batch)?;
+                    batch.execute()?;
+                    batch.read(value)
+                };
+                let profile = gpu.profile(2, run).unwrap();
+                assert_eq!(profile.flops, flops, "{name}");
+                assert_eq!(profile.kernel_bytes, Some(bytes), "{name}");
+                // Kernels this small may take less than a clock can tell.
+                let rates = [
+                    (profile.flops_per_second(), flops),
+                    (profile.kernel_bytes_per_second(), Some(bytes)),
+                ];
+                for (rate, count) in rates {
+                    let expected = (profile.gpu_ms.zip(count)).map(|(ms, n)| n / ms.mean * 1e3);
+                    assert_eq!(rate, expected, "{name}");
+                    assert!(is_gpu || rate.is_none(), "{name}");
+                }
+            }
         }
     });
 }

@@ -41,6 +41,8 @@ export class Batches {
     /** Whether batches are measured, and how long kernels take. */
     this.measuring = false;
     this.gpuMs = null;
+    /** How many operations these have. */
+    this.flops = null;
   }
 
   facts() {
@@ -156,7 +158,9 @@ export class Batches {
       ...{ first, last, calls: calls.length, subBatches: 1, engine: "cpu" },
       ...{ id: first, items: 100 * calls.length, failed: 0, submits: 1 },
       ...{ bytesUp: 10, bytesDown: 20, startTime: performance.now() },
-      ...{ memoryBytes: 4096, itemsPerSecond: 6 },
+      ...{ memoryBytes: 4096, itemsPerSecond: 6, itemsPerMs: 0.006 },
+      ...{ flops: this.flops, kernelBytes: 700 },
+      ...{ kernelBytesPerSecond: null, flopsPerSecond: null },
       ...{ waitMs: 1, encodeMs: 2, transferMs: 3, gpuMs: this.gpuMs },
       ...{ readMs: 4, wallMs: 9, resolutionMs: null, bytesPerSecond: 5 },
       ...{ kernelEfficiency: null, utilization: null },

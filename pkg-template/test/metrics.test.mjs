@@ -229,6 +229,7 @@ test("profile: means of the runs behind the first", async () => {
   const { gpu, core } = await manual();
   core.answersAtOnce = true;
   core.gpuMs = 7;
+  core.flops = 3500;
   let runs = 0;
   const run = async () => {
     runs += 1;
@@ -243,6 +244,8 @@ test("profile: means of the runs behind the first", async () => {
   assert.deepEqual(counts, {
     ...{ iterations: 4, batches: 2, calls: 3, items: 300, subBatches: 2 },
     ...{ bytesUp: 20, bytesDown: 40, encodeMs: always(4) },
+    ...{ flops: 7000, kernelBytes: 1400 },
+    ...{ flopsPerSecond: 500_000, kernelBytesPerSecond: 100_000 },
     ...{ transferMs: always(6), gpuMs: always(14), readMs: always(8) },
     ...{ upBytesPerSecond: (20 / 6) * 1000, downBytesPerSecond: 5000 },
     kernelEfficiency: 14 / 28,
@@ -255,6 +258,8 @@ test("profile: means of the runs behind the first", async () => {
   core.gpuMs = null;
   const unknown = await gpu.profile(run, { iterations: 1 });
   assert.equal(unknown.gpuMs, null);
+  assert.equal(unknown.flops, 7000);
+  assert.equal(unknown.flopsPerSecond, null);
   assert.equal(unknown.kernelEfficiency, null);
 });
 
@@ -280,16 +285,29 @@ for (const [times, expected] of SPREADS) {
   });
 }
 
+test("profile: operations are unknown where those of one batch are", async () => {
+  const { gpu, core } = await manual();
+  core.answersAtOnce = true;
+  core.gpuMs = 7;
+  const run = async () => {
+    for (core.flops of [3500, null]) await ask(gpu, { flush: "now" });
+  };
+  const told = await gpu.profile(run, { iterations: 2 });
+  assert.deepEqual([told.flops, told.flopsPerSecond], [null, null]);
+  assert.equal(told.kernelBytesPerSecond, 100_000);
+});
+
 test("profile: of runs without a batch nothing is known but how long these took", async () => {
   const { gpu } = await manual();
   const told = await gpu.profile(() => {}, { iterations: 3 });
   assert.equal(told.batches, 0);
   assert.deepEqual(told.readMs, always(0));
-  const { gpuMs, upBytesPerSecond, downBytesPerSecond, utilization } = told;
-  assert.deepEqual(
-    [gpuMs, upBytesPerSecond, downBytesPerSecond, utilization],
-    [null, null, null, null],
-  );
+  for (const name of [
+    ...["gpuMs", "flops", "kernelBytes", "utilization", "flopsPerSecond"],
+    ...["upBytesPerSecond", "downBytesPerSecond", "kernelBytesPerSecond"],
+  ]) {
+    assert.equal(told[name], null, name);
+  }
 });
 
 test("profile: what fn throws arrives, and measuring ends", async () => {

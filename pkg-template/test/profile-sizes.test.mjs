@@ -45,6 +45,7 @@ const spread = (x) => ({ mean: x, min: x, max: x, sd: 0.25, p50: x, p95: x });
 const took = (ms, gpuMs = null) => ({
   ...{ runMs: spread(ms), gpuMs: gpuMs && spread(gpuMs), batches: 1 },
   ...{ upBytesPerSecond: 1234567.8, downBytesPerSecond: null },
+  ...{ kernelBytesPerSecond: 25e9, flopsPerSecond: 1.5e12 },
 });
 
 /** What is told of sizes that take so many milliseconds. */
@@ -72,9 +73,9 @@ for (const [times, expected] of BEST) {
 test("the table has a line for each size", async () => {
   const { table } = await told({ 1: 0.123456, 1000: 20 });
   assert.deepEqual(table.split("\n"), [
-    "size      ms    sd  batches  kernels ms  per second  bytes up/s  bytes down/s",
-    "   1  0.1235  0.25        1         0.5        8100     1234568             -",
-    "1000      20  0.25        1         0.5       50000     1234568             -",
+    "size      ms    sd  batches  kernels ms  per second   GB/s up  GB/s down  GB/s kernels  GFLOP/s",
+    "   1  0.1235  0.25        1         0.5        8100  0.001235          -            25     1500",
+    "1000      20  0.25        1         0.5       50000  0.001235          -            25     1500",
   ]);
 });
 

@@ -149,6 +149,13 @@ impl Searching {
         self.blocks + self.device.count
     }
 
+    /// Floating-point operations of a query: a product and a sum for each number of each vector,
+    /// and for distances a difference in front of these. Places without a vector count, too.
+    pub fn flops(&self) -> f64 {
+        let each = if self.scan.is_distance { 3.0 } else { 2.0 };
+        each * f64::from(self.all_blocks()) * f64::from(BLOCK) * f64::from(self.query())
+    }
+
     /// Blocks of a band, which one workgroup scans. A query takes about a thousand workgroups at
     /// most, and fewer the more results each workgroup keeps. The choice changes no result.
     pub fn band(&self) -> u32 {

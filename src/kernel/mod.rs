@@ -27,7 +27,7 @@ mod named;
 mod tables;
 mod top_k_scan;
 
-pub use crate::program::{MAX_OPERANDS, Named, RESULT, Settings};
+pub use crate::program::{GEODESIC, MAX_OPERANDS, Named, RESULT, Settings};
 pub use library::{LANES, PARAMS, SEGMENTS, WORKGROUP};
 pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 

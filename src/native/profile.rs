@@ -48,6 +48,10 @@ pub struct Profile {
     pub bytes_up: f64,
     /// Bytes that were read back.
     pub bytes_down: f64,
+    /// [`Facts::flops`]; `None` unless they are known of every batch.
+    pub flops: Option<f64>,
+    /// [`Facts::kernel_bytes`]; `None` unless they are known of every batch.
+    pub kernel_bytes: Option<f64>,
     /// [`Facts::encode_ms`], added up over the batches of a run, as all that follows.
     pub encode_ms: Spread,
     /// [`Facts::transfer_ms`].
@@ -73,6 +77,18 @@ impl Profile {
     /// the copying.
     pub fn down_bytes_per_second(&self) -> Option<f64> {
         per_second(self.bytes_down, self.read_ms.mean)
+    }
+
+    /// Bytes a second that kernels read and wrote, by the mean of [`Facts::gpu_ms`]. These are
+    /// counted in front of a device's caches, and may be more than its memory gives.
+    pub fn kernel_bytes_per_second(&self) -> Option<f64> {
+        per_second(self.kernel_bytes?, self.gpu_ms?.mean)
+    }
+
+    /// Floating-point operations a second, by the mean of [`Facts::gpu_ms`]. A billion of these
+    /// are a GFLOP/s.
+    pub fn flops_per_second(&self) -> Option<f64> {
+        per_second(self.flops?, self.gpu_ms?.mean)
     }
 
     /// Kernels' share of the time of kernels and transfers, 0 to 1, of the means.
@@ -214,8 +230,14 @@ fn summary(runs: &[Run], heard: &[Facts]) -> Profile {
         runs.iter().map(|run| of(run).map(number).sum()).collect()
     };
     let of_each = |number: fn(&Facts) -> f64| mean(&sums(number));
-    let mut all = runs.iter().flat_map(of).peekable();
-    let is_known = all.peek().is_some() && all.all(|facts| facts.gpu_ms.is_some());
+    // A sum is known where there are batches, and the number is known of each.
+    let known_sums = |number: fn(&Facts) -> Option<f64>| -> Option<Vec<f64>> {
+        let mut all = runs.iter().flat_map(of).map(number).peekable();
+        let is_known = all.peek().is_some() && all.all(|number| number.is_some());
+        let sum = |run| of(run).filter_map(number).sum();
+        is_known.then(|| runs.iter().map(sum).collect())
+    };
+    let known_mean = |number| known_sums(number).map(|sums| mean(&sums));
     let took: Vec<f64> = runs.iter().map(|run| run.end - run.start).collect();
     Profile {
         iterations: runs.len(),
@@ -226,9 +248,11 @@ fn summary(runs: &[Run], heard: &[Facts]) -> Profile {
         pieces: of_each(|facts| facts.pieces as f64),
         bytes_up: of_each(|facts| facts.bytes_up as f64),
         bytes_down: of_each(|facts| facts.bytes_down as f64),
+        flops: known_mean(|facts| facts.flops),
+        kernel_bytes: known_mean(|facts| facts.kernel_bytes),
         encode_ms: spread(&sums(|facts| facts.encode_ms)),
         transfer_ms: spread(&sums(|facts| facts.transfer_ms)),
-        gpu_ms: is_known.then(|| spread(&sums(|facts| facts.gpu_ms.unwrap_or_default()))),
+        gpu_ms: known_sums(|facts| facts.gpu_ms).map(|sums| spread(&sums)),
         read_ms: spread(&sums(|facts| facts.read_ms)),
     }
 }

@@ -53,15 +53,24 @@ impl SizesProfile {
 /// The head of a column, and what stands in it.
 type Column = (&'static str, fn(&SizedProfile) -> Option<f64>);
 
-const COLUMNS: [Column; 8] = [
+/// What a column of a thousand millions of something says.
+fn giga(number: Option<f64>) -> Option<f64> {
+    number.map(|number| number / 1e9)
+}
+
+const COLUMNS: [Column; 10] = [
     ("size", |one| Some(one.size as f64)),
     ("ms", |one| Some(one.profile.run_ms.p50)),
     ("sd", |one| Some(one.profile.run_ms.sd)),
     ("batches", |one| Some(one.profile.batches)),
     ("kernels ms", |one| one.profile.gpu_ms.map(|ms| ms.p50)),
     ("per second", SizedProfile::per_second),
-    ("bytes up/s", |one| one.profile.up_bytes_per_second()),
-    ("bytes down/s", |one| one.profile.down_bytes_per_second()),
+    ("GB/s up", |one| giga(one.profile.up_bytes_per_second())),
+    ("GB/s down", |one| giga(one.profile.down_bytes_per_second())),
+    ("GB/s kernels", |one| {
+        giga(one.profile.kernel_bytes_per_second())
+    }),
+    ("GFLOP/s", |one| giga(one.profile.flops_per_second())),
 ];
 
 impl fmt::Display for SizesProfile {

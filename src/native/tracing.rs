@@ -45,6 +45,8 @@ fn note_batch(facts: &Facts) {
         submits = facts.submits,
         bytes_up = facts.bytes_up,
         bytes_down = facts.bytes_down,
+        flops = facts.flops,
+        kernel_bytes = facts.kernel_bytes,
         memory_bytes = facts.memory_bytes,
         wait_ms = facts.wait_ms,
         encode_ms = facts.encode_ms,
@@ -53,6 +55,8 @@ fn note_batch(facts: &Facts) {
         read_ms = facts.read_ms,
         wall_ms = facts.wall_ms,
         items_per_second = facts.items_per_second(),
+        flops_per_second = facts.flops_per_second(),
+        kernel_bytes_per_second = facts.kernel_bytes_per_second(),
         "batch"
     );
 }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use super::{grammar, of};
 use crate::error::Error;
 use crate::graph::{Expr, Measure, Mode, Timing};
-use crate::program::{Named, RowOp};
+use crate::program::{GEODESIC, Named, RowOp};
 use crate::tensor::{DType, Format};
 
 /// The format of a state.
@@ -121,7 +121,7 @@ pub fn interpolate_bezier(timing: Timing) -> RowOp {
 pub fn distance(measure: Measure) -> RowOp {
     let mode = match measure {
         Measure::Straight => 0,
-        Measure::Geodesic => 1,
+        Measure::Geodesic => GEODESIC,
     };
     of(Named::StateDistance, [STATE; 2], FLOAT).in_mode(mode)
 }

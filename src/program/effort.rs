@@ -1,4 +1,5 @@
-//! How much is computed, counted by kinds of operations.
+//! How much is computed, counted by kinds of operations for the cost model, and as plain
+//! floating-point operations.
 //!
 //! How long an operation takes is measured elsewhere, and where a call goes is not decided
 //! here.
@@ -53,6 +54,17 @@ impl Effort {
             *sum += more * times;
         }
     }
+}
+
+/// Floating-point operations of an expression, for one element: every function is one, whatever
+/// it takes; NaN where a caller's function does not say how many it has.
+pub(crate) fn operations(value: &Expr) -> f64 {
+    let counts = value.terms().iter().map(|term| match term {
+        Term::Const(_) | Term::Variable(_) | Term::Unary(UnaryFn::Stopped, _) => 0.0,
+        Term::Call(..) => f64::NAN,
+        Term::Unary(..) | Term::Binary(..) | Term::Where(_) => 1.0,
+    });
+    counts.sum()
 }
 
 /// Terms that an expression counts for, for one element.

@@ -26,10 +26,10 @@ pub use body::{
     Tile, Width,
 };
 pub use effort::{Effort, KINDS, Kind};
-pub(crate) use effort::{FUNCTION, terms};
+pub(crate) use effort::{FUNCTION, operations, terms};
 pub(crate) use formula::Number;
 pub use layout::Layout;
-pub use named::{Named, Settings};
+pub use named::{GEODESIC, Named, Settings};
 pub use row_op::{Formats, RowOp};
 pub use stage::{Access, BufferId, Load, MAX_OPERANDS, RESULT, Scalar, Source, Stage, Target};
 pub use tiling::{Products, SMALL_TILE, TILE, Tiles, tiles};
@@ -77,6 +77,8 @@ pub struct StageSizes {
     /// named kernel, threads or rows of each row of the call. A count that 32 bits do not hold
     /// is `u32::MAX`, which is more than [`MOST_THREADS`](crate::plan::MOST_THREADS).
     pub threads: u32,
+    /// Elements that the stage gives; 0 of a named kernel and of a search.
+    pub elements: u32,
     /// For each load, how many words behind the start of its source the load begins.
     pub offsets: Vec<u32>,
     /// How many words behind the start of the buffer the result begins.

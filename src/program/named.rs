@@ -2,7 +2,7 @@
 //!
 //! The text of kernels is in `kernel`, and their twins are in `device/cpu`.
 
-use super::effort::terms;
+use super::effort::{operations, terms};
 use super::{Effort, Kind};
 use crate::graph::searching::Scan;
 use crate::graph::{Expr, Timing};
@@ -82,6 +82,9 @@ enum Unit {
     Element,
     Row,
 }
+
+/// The mode of [`Named::StateDistance`] that measures in steps of rho and theta.
+pub const GEODESIC: u32 = 1;
 
 /// Layers of a state.
 const LAYERS: f64 = 16.0;
@@ -172,6 +175,35 @@ impl Named {
             (_, Unit::Row) => 1.0,
         };
         Effort::of(kind, count * times)
+    }
+
+    /// Floating-point operations of a row: those of the formula, of which a root, a sine and an
+    /// arc tangent are one each. NaN where they depend on what the kernel finds in a tensor.
+    pub fn flops(&self, settings: &Settings) -> f64 {
+        let width = f64::from(settings.width);
+        match self {
+            // A difference, two products and a sum.
+            Named::Lerp => 4.0 * width,
+            // 1 - t, and for the four points 3, 4, 4 and 3 products, and three sums.
+            Named::Bezier => 18.0 * width,
+            // Seven for each of two products of vectors, 13 for the sum, 5 for its length.
+            Named::Nlerp => 32.0,
+            // Seven for the product of vectors, 27 for the angle between both, 1 + 2 * 4 for the
+            // weights, 12 for the sum.
+            Named::Slerp => 55.0,
+            // Four values of the field, and their places, differences and scales.
+            Named::StateField(field) => LAYERS * (4.0 * operations(field) + 8.0),
+            // A root and a sum; for straight distances 9 in front of these.
+            Named::StateDistance if settings.mode == GEODESIC => LAYERS * 2.0,
+            Named::StateDistance => LAYERS * 11.0,
+            // Computed in integers, or looked up in a table.
+            Named::StateGradients
+            | Named::StateInterpolate
+            | Named::StateSequence
+            | Named::StateBezier
+            | Named::StateDescend => 0.0,
+            Named::Clip | Named::TopKScan(_) | Named::TopKMerge | Named::PackVectors => f64::NAN,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::batch::{BatchId, Millis, Ticket};
 use crate::device::{Clock, Counters, Engine};
+use crate::plan::KernelCounts;
 
 const NS: f64 = 1e-6;
 
@@ -36,6 +37,14 @@ pub struct Facts {
     pub bytes_up: u64,
     /// Bytes that were read back.
     pub bytes_down: u64,
+    /// Floating-point operations of the kernels, as the planner counts them; `None` where a kernel
+    /// of the caller's does not say how many it has, and where they depend on what a tensor holds,
+    /// as those of clips and insertions do.
+    pub flops: Option<f64>,
+    /// Bytes that kernels read and wrote: every operand and every result of each stage, once for
+    /// each call. What a device's caches hold comes from there, so that the rate may be higher
+    /// than that of the device's memory.
+    pub kernel_bytes: Option<f64>,
     /// Bytes of device buffers that the session held when the last chunk was encoded, those of
     /// its tensors included.
     pub memory_bytes: u64,
@@ -79,6 +88,21 @@ impl Facts {
         (self.wall_ms > 0.0).then(|| self.items as f64 / self.wall_ms * 1e3)
     }
 
+    /// Items a millisecond.
+    pub fn items_per_ms(&self) -> Option<f64> {
+        share(self.items as f64, self.wall_ms)
+    }
+
+    /// Floating-point operations a second, in the time of kernels.
+    pub fn flops_per_second(&self) -> Option<f64> {
+        Some(share(self.flops?, self.gpu_ms?)? * 1e3)
+    }
+
+    /// Bytes that kernels read and wrote a second, in the time of kernels.
+    pub fn kernel_bytes_per_second(&self) -> Option<f64> {
+        Some(share(self.kernel_bytes?, self.gpu_ms?)? * 1e3)
+    }
+
     /// Bytes both ways a second.
     pub fn bytes_per_second(&self) -> Option<f64> {
         let bytes = (self.bytes_up + self.bytes_down) as f64;
@@ -114,6 +138,8 @@ pub(super) struct Timing {
     bytes_up: u64,
     bytes_down: u64,
     memory_bytes: u64,
+    /// What the kernels of the chunks that are back did.
+    kernels: KernelCounts,
     /// Nanoseconds of the kernels of the chunks that are back; `None` once one is unknown.
     kernel_ns: Option<u64>,
 }
@@ -159,6 +185,13 @@ struct Sums {
     wall_ms: f64,
     /// The last moment that `wall_ms` counts.
     until: f64,
+}
+
+impl Timing {
+    /// Kernels that did so much have run.
+    pub(super) fn count(&mut self, kernels: KernelCounts) {
+        self.kernels.add(kernels, 1.0);
+    }
 }
 
 impl Meter {
@@ -208,6 +241,7 @@ impl Meter {
             bytes_up: after.bytes_up - before.bytes_up,
             bytes_down: after.bytes_down - before.bytes_down,
             memory_bytes: after.pool_bytes,
+            kernels: KernelCounts::default(),
             kernel_ns: Some(0),
         })
     }
@@ -252,8 +286,8 @@ impl Meter {
         };
         let landed = clock();
         let transfer_ms = timing.upload_ns as f64 * NS;
-        let known = timing.kernel_ns.filter(|ns| *ns > 0);
-        let gpu_ms = known.map(|ns| ns as f64 * NS);
+        let kernel_ns = timing.kernel_ns.filter(|ns| *ns > 0);
+        let gpu_ms = kernel_ns.map(|ns| ns as f64 * NS);
         let after = landed - timing.encoded.0;
         let resolution = Some(self.resolution_ns).filter(|ns| *ns > 0);
         let facts = Facts {
@@ -268,6 +302,8 @@ impl Meter {
             engine: batch.engine,
             bytes_up: timing.bytes_up,
             bytes_down: timing.bytes_down,
+            flops: known(timing.kernels.flops),
+            kernel_bytes: known(timing.kernels.bytes),
             memory_bytes: timing.memory_bytes,
             sent: timing.sent,
             wait_ms: timing.wait_ms,
@@ -315,6 +351,10 @@ impl Sums {
 
 fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
+}
+
+fn known(count: f64) -> Option<f64> {
+    (!count.is_nan()).then_some(count)
 }
 
 fn divisor(mut a: u64, mut b: u64) -> u64 {

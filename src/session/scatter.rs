@@ -9,7 +9,7 @@ use super::payload::{Batch, Call};
 use crate::batch::Ticket;
 use crate::device::{Engine, Readback};
 use crate::error::Error;
-use crate::plan::{Chunk, Recipe, WATCH};
+use crate::plan::{Chunk, KernelCounts, Recipe, RecipeId, WATCH};
 use crate::tensor::Span;
 
 /// What a chunk has for one call.
@@ -133,6 +133,25 @@ impl Sent {
             is_stopped.then(|| (call.ticket, Error::Endless(recipe.looping())))
         });
         stopped.collect()
+    }
+
+    /// What the kernels of the chunk do.
+    pub(super) fn kernel_counts(&self, batch: &Batch, recipes: &[Recipe]) -> KernelCounts {
+        let calls = self.calls(batch);
+        let mut counts = KernelCounts::default();
+        // Neighbors are often alike, and are counted once.
+        let mut last: Option<((RecipeId, u32), KernelCounts)> = None;
+        for index in self.chunk.first..self.chunk.end {
+            let id = calls[index].work.planned.recipe;
+            let kind = (id, self.chunk.rows_of(calls, index).rows);
+            let own = match last {
+                Some((known, own)) if known == kind => own,
+                _ => recipes[id.0 as usize].kernel_counts(kind.1),
+            };
+            counts.add(own, 1.0);
+            last = Some((kind, own));
+        }
+        counts
     }
 
     /// Whether a call of the chunk has a result to be read.

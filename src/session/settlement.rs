@@ -55,6 +55,9 @@ impl<D: Device> Session<D> {
         let stamps = outcome.as_ref().ok().and_then(Readback::stamps_ns);
         self.metrics.meter.landed(&mut way.timing, stamps);
         let sent = &way.chunks[way.landed];
+        if let (Some(timing), Ok(_)) = (&mut way.timing, &outcome) {
+            timing.count(sent.kernel_counts(batch, self.programs.recipes()));
+        }
         way.landed += 1;
         let is_last = way.landed == way.chunks.len() && way.rest.is_empty();
         let mut answers = sent.answers(batch, self.programs.recipes(), &outcome);

@@ -89,6 +89,7 @@ pub(super) fn stats(stats: &Stats) -> JsValue {
 
 /// The facts of a batch. `first` and `last` are tickets.
 pub(super) fn facts(facts: &Facts) -> JsValue {
+    let kernel_rate = facts.kernel_bytes_per_second();
     let object = numbers(&[
         ("first", facts.first.0.into()),
         ("last", facts.last.0.into()),
@@ -100,6 +101,8 @@ pub(super) fn facts(facts: &Facts) -> JsValue {
         ("submits", facts.submits as f64),
         ("bytesUp", facts.bytes_up as f64),
         ("bytesDown", facts.bytes_down as f64),
+        ("flops", known(facts.flops)),
+        ("kernelBytes", known(facts.kernel_bytes)),
         ("memoryBytes", facts.memory_bytes as f64),
         ("startTime", facts.sent.0),
         ("waitMs", facts.wait_ms),
@@ -110,7 +113,10 @@ pub(super) fn facts(facts: &Facts) -> JsValue {
         ("wallMs", facts.wall_ms),
         ("resolutionMs", known(facts.resolution_ms)),
         ("itemsPerSecond", known(facts.items_per_second())),
+        ("itemsPerMs", known(facts.items_per_ms())),
         ("bytesPerSecond", known(facts.bytes_per_second())),
+        ("kernelBytesPerSecond", known(kernel_rate)),
+        ("flopsPerSecond", known(facts.flops_per_second())),
         ("kernelEfficiency", known(facts.kernel_efficiency())),
         ("utilization", known(facts.utilization())),
     ]);

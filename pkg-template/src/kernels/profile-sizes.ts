@@ -31,6 +31,8 @@ const ABOUT = "profileSizes";
 /** The share of the largest rate that is good enough. */
 const ENOUGH = 0.95;
 
+const giga = (number: number | null): number | null => number && number / 1e9;
+
 /** The columns of a table. */
 const COLUMNS: readonly (readonly [
   string,
@@ -42,8 +44,10 @@ const COLUMNS: readonly (readonly [
   ["batches", ({ profile }) => profile.batches],
   ["kernels ms", ({ profile }) => profile.gpuMs && profile.gpuMs.p50],
   ["per second", ({ perSecond }) => perSecond],
-  ["bytes up/s", ({ profile }) => profile.upBytesPerSecond],
-  ["bytes down/s", ({ profile }) => profile.downBytesPerSecond],
+  ["GB/s up", ({ profile }) => giga(profile.upBytesPerSecond)],
+  ["GB/s down", ({ profile }) => giga(profile.downBytesPerSecond)],
+  ["GB/s kernels", ({ profile }) => giga(profile.kernelBytesPerSecond)],
+  ["GFLOP/s", ({ profile }) => giga(profile.flopsPerSecond)],
 ];
 
 /** Profiles `run` at each size, one after the other. */

@@ -27,6 +27,18 @@ export interface BatchFacts {
   /** Bytes that were read back. */
   bytesDown: number;
   /**
+   * Floating-point operations of the kernels, by what was planned: each function of an element
+   * is one, an `exp` too, and so is each value that a sum takes; a product of m × k and k × n
+   * elements has 2·m·k·n, an attention those of its two products. Null where a kernel of the
+   * page's own gives no `flops`, and of clips and of vectors that are inserted.
+   */
+  flops: number | null;
+  /**
+   * Bytes that kernels read and wrote: each operand and each result of every kernel once for
+   * each call. Null of clips and of vectors that are inserted.
+   */
+  kernelBytes: number | null;
+  /**
    * Bytes of device buffers that the session held when the last chunk was encoded, those of
    * its tensors included.
    */
@@ -56,8 +68,14 @@ export interface BatchFacts {
   resolutionMs: number | null;
   /** `items`, over `wallMs`. */
   itemsPerSecond: number | null;
+  /** `items`, over `wallMs`, which is in milliseconds. */
+  itemsPerMs: number | null;
   /** Bytes both ways, over `wallMs`. */
   bytesPerSecond: number | null;
+  /** `kernelBytes`, over `gpuMs`: what caches hold counts, too. A billion is 1 GB/s. */
+  kernelBytesPerSecond: number | null;
+  /** `flops`, over `gpuMs`. A billion is 1 GFLOP/s. */
+  flopsPerSecond: number | null;
   /** `gpuMs / (gpuMs + transferMs + readMs)`. */
   kernelEfficiency: number | null;
   /** `gpuMs / wallMs`. */

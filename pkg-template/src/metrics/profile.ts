@@ -37,6 +37,12 @@ export interface Profile {
   subBatches: number;
   bytesUp: number;
   bytesDown: number;
+  /**
+   * Means of a run: operations of the kernels, and bytes that these read and wrote. Null unless
+   * they are known of every batch.
+   */
+  flops: number | null;
+  kernelBytes: number | null;
   /** The time of {@link BatchFacts}, added up over the batches of a run. */
   encodeMs: Spread;
   transferMs: Spread;
@@ -49,6 +55,10 @@ export interface Profile {
   upBytesPerSecond: number | null;
   /** `bytesDown`, over the mean of `readMs`, which is more than the copying. */
   downBytesPerSecond: number | null;
+  /** `kernelBytes`, over the mean of `gpuMs`: what caches hold counts, too. */
+  kernelBytesPerSecond: number | null;
+  /** `flops`, over the mean of `gpuMs`. A billion is 1 GFLOP/s. */
+  flopsPerSecond: number | null;
   /** `gpuMs / (gpuMs + transferMs + readMs)`, of the means. */
   kernelEfficiency: number | null;
   /** `gpuMs / runMs`, of the means. */
@@ -101,8 +111,14 @@ function summary(runs: readonly Run[]): Profile {
     runs.map(({ facts }) => sum(facts.map((batch) => batch[name] ?? 0)));
   const of = (name: NumberName): number => mean(sums(name));
   const all = runs.flatMap(({ facts }) => facts);
-  const isKnown = all.length > 0 && all.every(({ gpuMs }) => gpuMs !== null);
-  const gpuMs = isKnown ? spread(sums("gpuMs")) : null;
+  const known = (name: NumberName): Spread | null =>
+    all.length > 0 && all.every((batch) => batch[name] !== null)
+      ? spread(sums(name))
+      : null;
+  const gpuMs = known("gpuMs");
+  const kernelMs = gpuMs && gpuMs.mean;
+  const flops = known("flops")?.mean ?? null;
+  const kernelBytes = known("kernelBytes")?.mean ?? null;
   const runMs = spread(runs.map(({ ms }) => ms));
   const [transferMs, readMs] = [
     spread(sums("transferMs")),
@@ -119,6 +135,8 @@ function summary(runs: readonly Run[]): Profile {
     subBatches: of("subBatches"),
     bytesUp,
     bytesDown,
+    flops,
+    kernelBytes,
     encodeMs: spread(sums("encodeMs")),
     transferMs,
     gpuMs,
@@ -126,6 +144,8 @@ function summary(runs: readonly Run[]): Profile {
     itemsPerSecond: perSecond(of("items"), runMs.mean),
     upBytesPerSecond: perSecond(bytesUp, transferMs.mean),
     downBytesPerSecond: perSecond(bytesDown, readMs.mean),
+    kernelBytesPerSecond: perSecond(kernelBytes, kernelMs),
+    flopsPerSecond: perSecond(flops, kernelMs),
     kernelEfficiency: gpuMs && gpuMs.mean / (gpuMs.mean + moved),
     utilization: gpuMs && gpuMs.mean / runMs.mean,
   };
@@ -156,8 +176,9 @@ function mean(values: readonly number[]): number {
   return sum(values) / values.length;
 }
 
-function perSecond(count: number, ms: number): number | null {
-  return ms > 0 ? (count / ms) * 1000 : null;
+function perSecond(count: number | null, ms: number | null): number | null {
+  const isKnown = count !== null && ms !== null && ms > 0;
+  return isKnown ? (count / ms) * 1000 : null;
 }
 
 type NumberName =
@@ -166,6 +187,8 @@ type NumberName =
   | "subBatches"
   | "bytesUp"
   | "bytesDown"
+  | "flops"
+  | "kernelBytes"
   | "encodeMs"
   | "transferMs"
   | "gpuMs"

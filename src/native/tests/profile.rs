@@ -47,6 +47,8 @@ fn batch(sent: f64, gpu_ms: Option<f64>) -> Facts {
         engine: Engine::Gpu,
         bytes_up: 600,
         bytes_down: 800,
+        flops: Some(3e6),
+        kernel_bytes: Some(6e5),
         memory_bytes: 0,
         sent: Millis(sent),
         wait_ms: 0.0,
@@ -75,6 +77,12 @@ fn a_batch_is_of_the_run_in_which_it_was_sent() {
     assert_eq!(profile.items_per_second(), Some(1500.0));
     assert_eq!(profile.up_bytes_per_second(), Some(900.0 / 3.0 * 1e3));
     assert_eq!(profile.down_bytes_per_second(), Some(1200.0 / 6.0 * 1e3));
+    assert_eq!(
+        (profile.flops, profile.kernel_bytes),
+        (Some(4.5e6), Some(9e5))
+    );
+    assert_eq!(profile.flops_per_second(), Some(1e9));
+    assert_eq!(profile.kernel_bytes_per_second(), Some(2e8));
     assert_eq!(profile.kernel_efficiency(), Some(4.5 / 13.5));
     assert_eq!(profile.utilization(), Some(0.45));
 }
@@ -87,7 +95,14 @@ fn what_is_not_known_of_each_batch_is_not_known() {
     }];
     let some = summary(&runs, &[batch(1.0, Some(3.0)), batch(2.0, None)]);
     assert_eq!((some.gpu_ms, some.utilization()), (None, None));
+    assert_eq!((some.flops, some.flops_per_second()), (Some(6e6), None));
+    let mut clip = batch(2.0, Some(3.0));
+    clip.flops = None;
+    let mixed = summary(&runs, &[batch(1.0, Some(3.0)), clip]);
+    assert_eq!((mixed.flops, mixed.flops_per_second()), (None, None));
+    assert_eq!(mixed.kernel_bytes_per_second(), Some(2e8));
     let none = summary(&runs, &[]);
+    assert_eq!((none.flops, none.kernel_bytes), (None, None));
     assert_eq!((none.batches, none.gpu_ms), (0.0, None));
     assert_eq!(none.up_bytes_per_second(), None);
 }

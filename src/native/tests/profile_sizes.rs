@@ -27,6 +27,8 @@ fn told(times: &[(usize, f64)]) -> SizesProfile {
             pieces: 1.0,
             bytes_up: 1000.0,
             bytes_down: 0.0,
+            flops: Some(750e6),
+            kernel_bytes: Some(12.5e6),
             encode_ms: spread(0.0),
             transfer_ms: spread(0.81),
             gpu_ms: Some(spread(0.5)),
@@ -63,9 +65,9 @@ fn the_best_size_is_the_smallest_that_is_good_enough() {
 #[test]
 fn a_table_has_a_line_for_each_size() {
     let expected = "\
-size      ms    sd  batches  kernels ms  per second  bytes up/s  bytes down/s
-   1  0.1235  0.25        1         0.5        8100     1234568             -
-1000      20  0.25        1         0.5       50000     1234568             -";
+size      ms    sd  batches  kernels ms  per second   GB/s up  GB/s down  GB/s kernels  GFLOP/s
+   1  0.1235  0.25        1         0.5        8100  0.001235          -            25     1500
+1000      20  0.25        1         0.5       50000  0.001235          -            25     1500";
     assert_eq!(told(&[(1, 0.123_456), (1000, 20.0)]).to_string(), expected);
     let texts = [0.0, 1.0, 999.96, 1000.4, 0.000_123_4].map(|x| text(Some(x)));
     assert_eq!(texts, ["0", "1", "1000", "1000", "0.0001234"]);

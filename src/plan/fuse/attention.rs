@@ -51,6 +51,7 @@ pub(super) fn build(
     });
     let sizes = StageSizes {
         threads: blocks.saturating_mul(LANES),
+        elements: value.shape.count(),
         words,
         ..StageSizes::default()
     };

@@ -95,6 +95,7 @@ impl Geometry<'_> {
             .collect();
         let mut sizes = StageSizes {
             threads: shape.count().div_ceil(4),
+            elements: shape.count(),
             ..StageSizes::default()
         };
         let mut rank = 0;
@@ -196,6 +197,7 @@ impl Geometry<'_> {
         };
         let sizes = StageSizes {
             threads: groups.saturating_mul(lanes),
+            elements: rows.saturating_mul(gives.results(count, strips)),
             words,
             ..StageSizes::default()
         };

@@ -70,6 +70,17 @@ pub(super) enum RowGives {
     Product,
 }
 
+impl RowGives {
+    /// Results of a row of so many values, which are so many strips.
+    pub(super) fn results(self, count: u32, strips: u32) -> u32 {
+        match self {
+            RowGives::Each => count,
+            RowGives::Strips => strips,
+            RowGives::One | RowGives::Product => 1,
+        }
+    }
+}
+
 /// One way in which a stage looks at a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Use {

@@ -144,6 +144,7 @@ fn by_scratch(mut program: Program, mut sizes: Sizes, targets: &[StoreTarget]) -
         let mut stage = copy_stage(*target);
         let mut own = StageSizes {
             threads: count.div_ceil(4),
+            elements: count,
             offsets: vec![0],
             ..StageSizes::default()
         };

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use super::super::batch_metrics::{Meter, Outline, Timing};
 use super::*;
 use crate::device::Engine;
+use crate::plan::KernelCounts;
 
 thread_local! {
     static TIME: Cell<f64> = const { Cell::new(0.0) };
@@ -42,6 +43,17 @@ fn facts_are_those_of_the_batch_and_told_once() {
     assert_eq!((facts.calls, facts.engine), (6, Engine::Cpu));
     assert_eq!((facts.items, facts.failed), (6 * 500, 0));
     assert_eq!(facts.items_per_second(), Some(3000.0 / 2.0 * 1e3));
+    assert_eq!(facts.items_per_ms(), Some(3000.0 / 2.0));
+    // Interpolations of 500 floats: four operations, two operands and a result of each, cut or
+    // not.
+    assert_eq!(
+        (facts.flops, facts.kernel_bytes),
+        (Some(12_000.0), Some(36_000.0))
+    );
+    assert_eq!(
+        (facts.flops_per_second(), facts.kernel_bytes_per_second()),
+        (None, None)
+    );
     assert_eq!(
         (facts.first, Some(facts.last)),
         (Ticket(facts.last.0 - 5), last)
@@ -152,6 +164,38 @@ fn kernels_are_timed_where_all_of_them_are_known() {
         assert_eq!(facts.gpu_ms, expected, "{chunks:?}");
         assert_eq!(facts.transfer_ms, 0.5);
         assert_eq!(facts.bytes_per_second(), Some(9000.0 / 2.0 * 1e3));
+    }
+}
+
+#[test]
+fn rates_of_kernels_are_of_the_kernels_time_alone() {
+    let chunks = [(2e6, 3e5), (1e6, 6e5)].map(|(flops, bytes)| KernelCounts { flops, bytes });
+    let unknown = KernelCounts {
+        flops: f64::NAN,
+        ..chunks[0]
+    };
+    // Kernels of half a millisecond in all.
+    let cases = [
+        (chunks, [Some(6e9), Some(1.8e9)]),
+        // What is unknown of one chunk is unknown of the batch.
+        ([unknown, chunks[1]], [None, Some(1.8e9)]),
+    ];
+    for (chunks, expected) in cases {
+        let mut meter = Meter::default();
+        meter.listen(Some(clock));
+        let mut timing = sent(&meter);
+        for counts in chunks {
+            timing.as_mut().expect("somebody listens").count(counts);
+            meter.landed(&mut timing, Some([0, 250_000]));
+        }
+        meter.finished(timing, &BATCH);
+        let facts = meter.take().expect("it is measured");
+        let rates = [facts.flops_per_second(), facts.kernel_bytes_per_second()];
+        for (rate, expected) in rates.into_iter().zip(expected) {
+            let is_near = |(a, b): (f64, f64)| (a / b - 1.0).abs() < 1e-12;
+            let agrees = rate.zip(expected).map_or(rate == expected, is_near);
+            assert!(agrees, "{chunks:?}: {rate:?}, {expected:?}");
+        }
     }
 }
 

@@ -3,10 +3,7 @@
 //! equal those of the kernels to the bit.
 
 use super::operands::Operands;
-use crate::kernel::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES, Settings};
-
-/// The mode that measures in steps of rho and theta.
-const GEODESIC: u32 = 1;
+use crate::kernel::{COSINES, FINE_SLOPES, GEODESIC, MAGNITUDES, SLOPES, Settings};
 
 /// The two gradients of a layer by its rho, side by side, so that one copy writes them.
 static GRADIENTS: [[f32; 2]; 16] = {
