@@ -12,7 +12,10 @@ use std::sync::{Arc, Mutex};
 
 use engines::{both, both_manual, in_time, open};
 use framebatch::device::Engine;
-use framebatch::{Batch, Blocking, EngineChoice, Error, Facts, Gpu, Preset, Value, Watch};
+use framebatch::{
+    Batch, Blocking, EngineChoice, Error, Facts, Gpu, Kernel, KernelDefinition, Preset, Value,
+    Watch,
+};
 use samples::Samples;
 
 /// Listens, and what was heard.
@@ -182,7 +185,7 @@ type Record = fn(&mut Batch<'_, Blocking>) -> Result<Value, Error>;
 /// What is computed, and by hand its operations and the bytes of its operands and results.
 type Counted = (&'static str, Record, Option<f64>, f64);
 
-const COUNTED: [Counted; 3] = [
+const COUNTED: [Counted; 7] = [
     // 1000 sums of two vectors.
     (
         "add",
@@ -215,7 +218,83 @@ const COUNTED: [Counted; 3] = [
         Some(3000.0),
         8000.0,
     ),
+    // Two operations of a kernel that counts them, and a sum behind it, in one pass.
+    (
+        "kernel",
+        |batch| {
+            let a = batch.upload(&ONES[..1000]);
+            let applied = batch.apply(&fused(Some(2)), &[a, a], &[])?;
+            batch.add(applied, a)
+        },
+        Some(3000.0),
+        8000.0,
+    ),
+    // The same kernel without a count.
+    (
+        "unknown kernel",
+        |batch| {
+            let a = batch.upload(&ONES[..1000]);
+            batch.apply(&fused(None), &[a, a], &[])
+        },
+        None,
+        8000.0,
+    ),
+    // Nine operations for each of 100 vectors of three numbers.
+    (
+        "vectors",
+        |batch| {
+            let a = batch.upload_shaped(&ONES[..300], &[100, 3])?;
+            batch.apply(&unit(), &[a], &[])
+        },
+        Some(900.0),
+        2400.0,
+    ),
+    // Ten operations an element. The values are then copied to the result, and looked through for
+    // loops that did not end: another operation for each.
+    (
+        "loop",
+        |batch| {
+            let a = batch.upload(&ONES[..1000]);
+            batch.apply(&looping(), &[a], &[])
+        },
+        Some(11_000.0),
+        5.0 * 4000.0 + 4.0,
+    ),
 ];
+
+/// A kernel with a loop of ten products.
+fn looping() -> Kernel {
+    let code = "fn element(a: f32) -> f32 {
+        var x = a;
+        for (var k = 0; k < 10; k++) { x *= a; }
+        return x;
+    }";
+    let made = KernelDefinition::new("power", code).cpu(|values, _| values[0].powi(11));
+    made.flops(10).build().expect("a kernel")
+}
+
+/// A kernel of two operations on single numbers.
+fn fused(flops: Option<u32>) -> Kernel {
+    let code = "fn element(a: f32, b: f32) -> f32 { return a * b + 1.0; }";
+    let made = KernelDefinition::new("fused", code).cpu(|values, _| values[0] * values[1] + 1.0);
+    let made = match flops {
+        Some(flops) => made.flops(flops),
+        None => made,
+    };
+    made.build().expect("a kernel")
+}
+
+/// A kernel of vectors: three products, two sums, a root and three divisions.
+fn unit() -> Kernel {
+    let code = "fn element(v: vec3f) -> vec3f { return v / sqrt(dot(v, v)); }";
+    let made = KernelDefinition::new("unit", code).cpu_into(|values, _, to| {
+        let length = values.iter().map(|x| x * x).sum::<f32>().sqrt();
+        to.iter_mut()
+            .zip(values)
+            .for_each(|(to, x)| *to = x / length);
+    });
+    made.flops(9).build().expect("a kernel")
+}
 
 static ONES: [f32; 1000] = [1.0; 1000];
 

@@ -50,6 +50,9 @@ test("the lists of words are those of Rust", () => {
   assert.deepEqual([...REFUSED], refused);
 });
 
+/** What stands for operations that a definition does not count. */
+const UNKNOWN = 2 ** 32 - 1;
+
 const definition = {
   name: "decay",
   inputs: { height: "f32", speed: "f32" },
@@ -135,6 +138,12 @@ test("what is wrong with a definition is said", async () => {
       { maxPasses: 0 },
       /maxPasses must be a whole number from 1 to 2\^32 - 1, got 0/,
     ],
+    [
+      { flops: 1.5 },
+      /flops must be a whole number from 0 to 2\^32 - 2, got 1.5/,
+    ],
+    [{ flops: -1 }, /flops must be a whole number .* got -1/],
+    [{ flops: "4" }, /flops must be a whole number .* got 4/],
     [{ cpu: 1 }, /cpu must be a function, got number/],
     [{ cpuAt: 1 }, /cpuAt must be a function, got number/],
     [
@@ -281,8 +290,8 @@ test("vectors broadcast in front of their axis, and a struct gives a tensor for 
   assert.deepEqual(
     told.map(([, , , sizes]) => [...sizes]),
     [
-      [0, 0, 0, 8, 2, 12, 4],
-      [0, 0, 0, 4, 2, 12, 4],
+      [0, 0, UNKNOWN, 0, 8, 2, 12, 4],
+      [0, 0, UNKNOWN, 0, 4, 2, 12, 4],
     ],
   );
   const [, , text] = told[1];
@@ -297,7 +306,7 @@ test("vectors broadcast in front of their axis, and a struct gives a tensor for 
     output: { a: "f32", b: "f32" },
     code: "struct Two { a: f32, b: f32 } fn element(x: f32) -> Two { return Two(x, x); } fn elements() {}",
   });
-  assert.deepEqual([...told[3][3]], [0, 0, 0, 4, 1, 4]);
+  assert.deepEqual([...told[3][3]], [0, 0, UNKNOWN, 0, 4, 1, 4]);
   assert.match(
     told[3][2],
     /fn c\d+_result\(a0: f32\) -> f32 { return k\d+_element\(a0\)\.b; }/,
@@ -335,8 +344,8 @@ test("whole numbers, shared tensors and overrides are told to the core by their 
   assert.deepEqual(
     told.map(([, , , sizes]) => [...sizes]),
     [
-      [0, 2 ** 20, 0, 3 << 2, 3, ...types],
-      [0, 2 ** 20, toldBy + 1, 1 | (3 << 2), 3, ...types],
+      [0, 2 ** 20, UNKNOWN, 0, 3 << 2, 3, ...types],
+      [0, 2 ** 20, UNKNOWN, toldBy + 1, 1 | (3 << 2), 3, ...types],
     ],
   );
   assert.match(told[0][2], /let value = .*; return f32\(\); }/);
@@ -369,15 +378,21 @@ test("equal definitions are one kernel, of which the core is told once", async (
   gpu.kernel({ ...own, name: "other" });
   // A function for the CPU is something that the core has not heard of.
   gpu.kernel({ ...own, cpu: () => 0 });
-  const [first, other, withTwin] = told;
-  assert.equal(told.length, 3);
+  // Counts are of a kernel's own, so that one kernel has one of them.
+  gpu.kernel({ ...own, flops: 4 });
+  gpu.kernel({ ...own, flops: 0 });
+  const [first, other, withTwin, counted, moving] = told;
+  assert.equal(told.length, 5);
+  assert.notEqual(counted[0], first[0]);
+  assert.deepEqual([...counted[3]], [0, 0, 4, 0, 4, 2, 4, 4, 0, 1]);
+  assert.deepEqual([...moving[3]], [0, 0, 0, 0, 4, 2, 4, 4, 0, 1]);
   assert.deepEqual(
     [first[1], other[1], withTwin[1]],
     ["once", "other", "once"],
   );
   assert.equal(first[0], withTwin[0]);
   assert.notEqual(first[0], other[0]);
-  assert.deepEqual([...first[3]], [0, 0, 0, 4, 2, 4, 4, 0, 1]);
+  assert.deepEqual([...first[3]], [0, 0, UNKNOWN, 0, 4, 2, 4, 4, 0, 1]);
   assert.equal(first[4], undefined);
   assert.equal(typeof withTwin[4], "function");
 });

@@ -43,6 +43,9 @@ pub struct FnContent {
     pub result: ValueType,
     /// Passes that the loops of one value may make together; `None` where there are no loops.
     pub max_passes: Option<u32>,
+    /// Floating-point operations of one run of the function, which gives all numbers of a vector;
+    /// `None` where the definition does not say.
+    pub flops: Option<u32>,
     /// The types of the numbers that come with a call: the operands behind the inputs.
     pub params: Vec<ScalarType>,
     /// The number of the function that says whether loops were stopped, where the result holds
@@ -248,6 +251,13 @@ impl CallerFn {
     /// Operands: inputs, and then params.
     pub fn operands(&self) -> usize {
         self.content.inputs.len() + self.content.params.len()
+    }
+
+    /// Floating-point operations for one number of the result; NaN where the definition does not
+    /// say.
+    pub fn flops(&self) -> f64 {
+        let lanes = self.content.result.lanes;
+        self.content.flops.map_or(f64::NAN, f64::from) / f64::from(lanes)
     }
 
     /// What computes without a GPU, if anything does.

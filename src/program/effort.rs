@@ -57,11 +57,11 @@ impl Effort {
 }
 
 /// Floating-point operations of an expression, for one element: every function is one, whatever
-/// it takes; NaN where a caller's function does not say how many it has.
+/// it takes. Of a caller's function it is what the definition says, and NaN where that is silent.
 pub(crate) fn operations(value: &Expr) -> f64 {
     let counts = value.terms().iter().map(|term| match term {
         Term::Const(_) | Term::Variable(_) | Term::Unary(UnaryFn::Stopped, _) => 0.0,
-        Term::Call(..) => f64::NAN,
+        Term::Call(function, _) => function.flops(),
         Term::Unary(..) | Term::Binary(..) | Term::Where(_) => 1.0,
     });
     counts.sum()

@@ -353,8 +353,9 @@ fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
+/// A count, which is whole but for the rounding of shares of calls and of vectors.
 fn known(count: f64) -> Option<f64> {
-    (!count.is_nan()).then_some(count)
+    (!count.is_nan()).then(|| count.round_ties_even())
 }
 
 fn divisor(mut a: u64, mut b: u64) -> u64 {

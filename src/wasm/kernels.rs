@@ -20,11 +20,11 @@ thread_local! {
 }
 
 /// Defines a kernel; `sizes` are 1 if it is of a place, the most passes of its loops or 0 where it
-/// has none, the number of the kernel that says whether these were stopped and 1 more or 0, the
+/// has none, the operations of one run or `u32::MAX` where these are unknown, the number of the kernel that says whether these were stopped and 1 more or 0, the
 /// type of the result, how many inputs there are and the type of each, with [`WHOLE`] where it does
 /// not broadcast, and the type of each param.
 pub(super) fn define(number: u32, [name, code]: [&str; 2], sizes: &[u32], twin: Option<Function>) {
-    let [form, max_passes, told_by, result, inputs, rest @ ..] = sizes else {
+    let [form, max_passes, flops, told_by, result, inputs, rest @ ..] = sizes else {
         return;
     };
     let (inputs, params) = rest.split_at(*inputs as usize);
@@ -40,6 +40,7 @@ pub(super) fn define(number: u32, [name, code]: [&str; 2], sizes: &[u32], twin: 
         inputs: inputs.collect(),
         result: ValueType::from_code(*result),
         max_passes: (*max_passes > 0).then_some(*max_passes),
+        flops: (*flops < u32::MAX).then_some(*flops),
         params: params.collect(),
         told_by: told_by.checked_sub(1),
     };

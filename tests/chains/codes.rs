@@ -126,6 +126,7 @@ fn codes_mean_what_they_are_called() {
         max_passes: None,
         params: vec![ScalarType::F32],
         told_by: None,
+        flops: None,
     };
     let number = i64::from(CallerFn::define(content, |_| String::new(), None).number());
     let constant = (code["constant"], &[][..], &[][..]);

@@ -59,7 +59,7 @@ export interface Core {
   /**
    * Defines a kernel of the page's own, which chains name by this number: its name, its code as it
    * stands in kernels (`kernels/text.ts`); then 1 if it is of a place, the most passes of its loops
-   * or 0 where it has none, the number of the kernel that says whether these were stopped and 1
+   * or 0 where it has none, the operations of one run or 2³² - 1 where these are unknown, the number of the kernel that says whether these were stopped and 1
    * more or 0, the type of the result, how many tensors it takes and the type of each, and the
    * type of each param (`kernels/kernels.ts`). `twin` computes on the CPU.
    */

@@ -39,6 +39,7 @@ const NAMES: Record<keyof AnyDefinition, true> = {
   output: true,
   code: true,
   maxPasses: true,
+  flops: true,
   cpu: true,
   cpuAt: true,
 };
@@ -72,6 +73,16 @@ export function checkDefinition(definition: AnyDefinition): Checked {
       `maxPasses must be a whole number from 1 to 2^32 - 1, got ${maxPasses}`,
     );
   }
+  const { flops } = definition;
+  if (
+    flops !== undefined &&
+    (!Number.isInteger(flops) || flops < 0 || flops > 2 ** 32 - 2)
+  ) {
+    throw invalid(
+      name,
+      `flops must be a whole number from 0 to 2^32 - 2, got ${flops}`,
+    );
+  }
   for (const [option, given] of Object.entries({ cpu, cpuAt })) {
     if (given === undefined || typeof given === "function") continue;
     throw invalid(name, `${option} must be a function, got ${kindOf(given)}`);
@@ -93,7 +104,7 @@ export function checkDefinition(definition: AnyDefinition): Checked {
       "cpu is for the function `element`, and cpuAt for `at`",
     );
   }
-  const content = [name, source.code, tensors, maxPasses, named];
+  const content = [name, source.code, tensors, maxPasses, named, flops];
   const results = source.results.map(([field, type]): KernelResult => {
     const isTelling = !source.hasLoops || type.scalar === "f32";
     return {
@@ -109,6 +120,7 @@ export function checkDefinition(definition: AnyDefinition): Checked {
     tensors,
     results,
     maxPasses,
+    flops,
     params: named,
     cpu: cpu as ElementFunction | undefined,
     cpuAt: cpuAt as PlaceFunction | undefined,

@@ -95,6 +95,12 @@ export interface KernelDefinition<
    */
   maxPasses?: number;
   /**
+   * Floating-point operations of one run of the function, a whole number, for the `flops` of
+   * `gpu.profile` and of batches: null with a kernel that does not say. Of a struct each field
+   * that is computed is a run of its own. Definitions that differ in it are kernels of their own.
+   */
+  flops?: number;
+  /**
    * Computes an element on the CPU: the same as the code does, rounded to float32. Both objects
    * are used again for the next element. It may make calls, which wait until it is done. Of
    * equal kernels the function that was given first computes. Without it calls reject with
@@ -137,6 +143,8 @@ export interface Checked {
   /** What it gives. */
   readonly results: readonly KernelResult[];
   readonly maxPasses: number;
+  /** Operations of one run; undefined where the definition does not say. */
+  readonly flops: number | undefined;
   /** The names and types of the params. */
   readonly params: readonly (readonly [string, NumberType])[];
   readonly cpu: ElementFunction | undefined;

@@ -17,6 +17,9 @@ import { SCALARS, type Type } from "./source.js";
 import { explain, type Part, partsOf, textOf } from "./text.js";
 import { twinOf } from "./twin.js";
 
+/** Stands for operations that a definition does not count. */
+const UNKNOWN = 2 ** 32 - 1;
+
 /** The kernels of each session. */
 const sessions = new WeakMap<Calls, SessionKernels>();
 
@@ -75,7 +78,7 @@ class SessionKernels implements Companion {
 
 function tell(core: Core, instance: CoreInstance, part: Part): void {
   const { kernel, number, result, type } = part;
-  const { name, source, tensors, maxPasses, params } = kernel;
+  const { name, source, tensors, maxPasses, flops, params } = kernel;
   const twin = twinOf(instance, part);
   let told = known.get(instance);
   if (told === undefined) {
@@ -96,6 +99,7 @@ function tell(core: Core, instance: CoreInstance, part: Part): void {
   const sizes = [
     source.form === "at" ? 1 : 0,
     source.hasLoops ? maxPasses : 0,
+    flops ?? UNKNOWN,
     toldBy === undefined ? 0 : toldBy + 1,
     codeOf(type),
     inputs.length,

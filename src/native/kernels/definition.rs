@@ -73,6 +73,7 @@ pub struct KernelDefinition {
     params: Vec<(String, ScalarType)>,
     constants: Vec<(String, f64)>,
     max_passes: u32,
+    flops: Option<u32>,
     cpu: Option<CpuFunction>,
 }
 
@@ -94,6 +95,7 @@ impl KernelDefinition {
             params: Vec::new(),
             constants: Vec::new(),
             max_passes: MAX_PASSES,
+            flops: None,
             cpu: None,
         }
     }
@@ -161,6 +163,15 @@ impl KernelDefinition {
     /// a tensor is NaN there, and 0 where it holds whole numbers.
     pub fn max_passes(mut self, passes: u32) -> KernelDefinition {
         self.max_passes = passes;
+        self
+    }
+
+    /// Says how many floating-point operations one run of the function has, for
+    /// [`Facts::flops`](crate::Facts::flops): these are unknown of a batch with a kernel that does
+    /// not say. Of a struct each field that is computed is a run of its own. Equal definitions with
+    /// other numbers are kernels of their own.
+    pub fn flops(mut self, operations: u32) -> KernelDefinition {
+        self.flops = Some(operations);
         self
     }
 
@@ -308,6 +319,7 @@ impl KernelDefinition {
             inputs: taken.collect(),
             result: of,
             max_passes: source.has_loops.then_some(self.max_passes),
+            flops: self.flops,
             params: self.params.iter().map(|(_, kind)| *kind).collect(),
             told_by,
         };

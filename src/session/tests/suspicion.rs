@@ -23,6 +23,7 @@ fn adds(name: &str, number: f32) -> Arc<CallerFn> {
         result: ValueType::F32,
         told_by: None,
         max_passes: None,
+        flops: None,
         params: Vec::new(),
     };
     let twin = Arc::new(move |of: &crate::graph::Elements<'_>, to: &mut [f32]| {
