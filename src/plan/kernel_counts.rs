@@ -6,7 +6,7 @@
 use super::Recipe;
 use crate::graph::searching::block_words;
 use crate::program::{
-    Access, Body, Layout, Load, RowResult, RowStep, Rows, Stage, StageSizes, operations,
+    Access, Body, Layout, RowResult, RowStep, Rows, Stage, StageSizes, operations,
 };
 use crate::tensor::{Packing, WORD};
 
@@ -17,7 +17,8 @@ pub struct KernelCounts {
     /// is every value that a fold takes: a product of m × k and k × n elements has 2·m·k·n. An
     /// attention has those of its two products, as is usual, and none for the softmax.
     pub flops: f64,
-    /// Bytes that stages read and write: each operand and each result once for each call.
+    /// Bytes that stages read and write: each operand and each result once for each call. Those
+    /// of kernels written by hand count up to the next multiple of 16 bytes.
     pub bytes: f64,
 }
 
@@ -32,6 +33,7 @@ impl KernelCounts {
 impl Recipe {
     /// What kernels do for so many rows of a call. A slice of a chain has its share of the counts
     /// of the whole call.
+    #[inline(never)] // Inlined in its only caller the code compresses worse.
     pub fn kernel_counts(&self, rows: u32) -> KernelCounts {
         let program = &self.schedule.program;
         let [flops, words] = match program.stages.first().map(|stage| &stage.body) {
@@ -54,8 +56,7 @@ impl Recipe {
                 return counts;
             }
         };
-        let extents = self.operands.iter().chain(&self.results);
-        let own: u64 = extents.map(|extent| extent.wide_words(rows)).sum();
+        let own = self.input_words(rows) + self.result_words(rows);
         KernelCounts {
             flops: flops * f64::from(rows),
             bytes: (own as f64 + words) * f64::from(WORD),
@@ -68,116 +69,110 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> KernelCounts {
     if sizes.elements == 0 {
         return KernelCounts::default();
     }
+    let layout = Layout::of(stage);
+    let elements = f64::from(sizes.elements);
     let entry = Entry {
-        layout: Layout::of(stage),
-        sizes,
+        words: &sizes.words,
+        first: layout.sizes,
     };
-    let domain = entry.domain(&stage.body);
-    let mut words = entry.elements();
-    for (at, load) in stage.loads.iter().enumerate() {
-        let is_query = matches!(&stage.body, Body::Attention(of) if of.loads[0] as usize == at);
-        let times = if is_query { 1.0 } else { domain.keys_per_query };
-        words += times * entry.words_read(load, entry.layout.strides[at], &domain.dims);
+    let mut outer = Axes {
+        words: layout.outer,
+        rank: 0,
+        places: elements,
+    };
+    let mut inner = Axes {
+        words: layout.inner,
+        rank: 0,
+        places: 1.0,
+    };
+    let (mut query, mut keys_per_query) = (None, 1.0);
+    let flops = match &stage.body {
+        Body::Map(map) => {
+            outer.rank = map.rank;
+            elements * operations(&map.value)
+        }
+        Body::Rows(rows) => {
+            inner.places = entry.word(layout.count);
+            let results = match rows.result {
+                RowResult::Element(_) => inner.places,
+                RowResult::Row(_) if rows.is_cut => entry.word(layout.strips),
+                RowResult::Row(_) => 1.0,
+            };
+            outer.places = elements / results;
+            (outer.rank, inner.rank) = (rows.outer, rows.inner);
+            outer.places * of_row(rows, inner.places, results)
+        }
+        Body::Attention(heads) => {
+            let keys = entry.word(layout.count);
+            let queries = entry.word(layout.outer + heads.outer - 2);
+            inner.places = f64::from(heads.heads * heads.size);
+            outer.places = elements / inner.places;
+            (outer.rank, inner.rank) = (heads.outer, 1);
+            (query, keys_per_query) = (Some(heads.loads[0]), keys / queries);
+            // Each query of a causal attention sees one key less than the query behind it.
+            let hidden = if heads.is_causal { queries - 1.0 } else { 0.0 };
+            4.0 * elements * (keys - hidden / 2.0)
+        }
+        Body::Named(..) | Body::Search(_) => 0.0, // Chains have no such stage.
+    };
+    let mut words = elements;
+    for (at, (load, strides)) in (0..).zip(stage.loads.iter().zip(&layout.strides)) {
+        let read = match load.access {
+            Access::Flat | Access::Found => elements,
+            Access::Whole => entry.word(*strides),
+            // A gather reads an element for each that is looked for.
+            Access::Indexed(_) => outer.places * inner.places,
+            Access::Strided => {
+                entry.places(&outer, *strides) * entry.places(&inner, strides + outer.rank)
+            }
+        };
+        let rows = if query == Some(at) {
+            1.0
+        } else {
+            keys_per_query
+        };
+        words += read * rows * words_of_element(load.packing);
     }
     KernelCounts {
-        flops: domain.flops,
+        flops,
         bytes: words * f64::from(WORD),
     }
 }
 
-/// The entry of a call in the segment table of a stage.
+/// The words of a call's entry behind the addresses.
 struct Entry<'a> {
-    layout: Layout,
-    sizes: &'a StageSizes,
+    words: &'a [u32],
+    /// The number of the first of these words in the whole entry.
+    first: u32,
 }
 
-/// What a stage goes through for a call.
-struct Domain {
-    /// The lengths of the dimensions that loads have strides for.
-    dims: Vec<f64>,
-    /// How many keys and values an attention has for each query; 1 of other stages.
-    keys_per_query: f64,
-    /// Operations in all of the domain.
-    flops: f64,
+/// Some dimensions of a stage. The lengths of all but the first are words of the entry.
+struct Axes {
+    words: u32,
+    rank: u32,
+    /// How many places there are along all of these dimensions together.
+    places: f64,
 }
 
 impl Entry<'_> {
-    fn elements(&self) -> f64 {
-        f64::from(self.sizes.elements)
-    }
-
     fn word(&self, at: u32) -> f64 {
-        f64::from(self.sizes.words[(at - self.layout.sizes) as usize])
+        f64::from(self.words[(at - self.first) as usize])
     }
 
-    /// The lengths of so many dimensions with so many places. All lengths but the first are words
-    /// of the entry, from `words` on.
-    fn lengths(&self, places: f64, words: u32, rank: u32) -> Vec<f64> {
-        let mut lengths: Vec<f64> = (1..rank).map(|dim| self.word(words + dim - 1)).collect();
-        if rank > 0 {
-            let others: f64 = lengths.iter().product();
-            lengths.insert(0, places / others.max(1.0));
+    /// Different places along these dimensions of a load whose strides begin at this word.
+    fn places(&self, axes: &Axes, strides: u32) -> f64 {
+        let (mut first, mut found) = (axes.places, 1.0);
+        for axis in 1..axes.rank {
+            let length = self.word(axes.words + axis - 1);
+            first /= length.max(1.0);
+            if self.word(strides + axis) != 0.0 {
+                found *= length;
+            }
         }
-        lengths
-    }
-
-    fn domain(&self, body: &Body) -> Domain {
-        let (layout, elements) = (&self.layout, self.elements());
-        let (mut dims, mut keys_per_query) = (Vec::new(), 1.0);
-        let flops = match body {
-            Body::Map(map) => {
-                dims = self.lengths(elements, layout.outer, map.rank);
-                elements * operations(&map.value)
-            }
-            Body::Rows(rows) => {
-                let count = self.word(layout.count);
-                let results = match rows.result {
-                    RowResult::Element(_) => count,
-                    RowResult::Row(_) if rows.is_cut => self.word(layout.strips),
-                    RowResult::Row(_) => 1.0,
-                };
-                let number = elements / results;
-                dims = self.lengths(number, layout.outer, rows.outer);
-                dims.append(&mut self.lengths(count, layout.inner, rows.inner));
-                number * of_row(rows, count, results)
-            }
-            Body::Attention(heads) => {
-                let keys = self.word(layout.count);
-                let queries = self.word(layout.outer + heads.outer - 2);
-                let width = f64::from(heads.heads * heads.size);
-                dims = self.lengths(elements / width, layout.outer, heads.outer);
-                dims.push(width);
-                keys_per_query = keys / queries;
-                // Each query of a causal attention sees one key less than the query behind it.
-                let hidden = if heads.is_causal { queries - 1.0 } else { 0.0 };
-                4.0 * elements * (keys - hidden / 2.0)
-            }
-            Body::Named(..) | Body::Search(_) => 0.0, // Chains have no such stage.
-        };
-        Domain {
-            dims,
-            keys_per_query,
-            flops,
+        match axes.rank > 0 && self.word(strides) != 0.0 {
+            true => found * first,
+            false => found,
         }
-    }
-
-    /// Words that a load reads, whose strides begin at this word of the entry and are of dimensions
-    /// of these lengths.
-    fn words_read(&self, load: &Load, strides: u32, dims: &[f64]) -> f64 {
-        let dims = dims.iter();
-        let elements: f64 = match load.access {
-            Access::Flat | Access::Found => self.elements(),
-            Access::Whole => self.word(strides),
-            // A gather reads an element for each that is looked for.
-            Access::Indexed(_) => dims.product(),
-            Access::Strided => {
-                let along = (strides..)
-                    .zip(dims)
-                    .filter(|(at, _)| self.word(*at) != 0.0);
-                along.map(|(_, length)| length).product()
-            }
-        };
-        elements * words_of_element(load.packing)
     }
 }
 

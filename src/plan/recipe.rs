@@ -78,7 +78,7 @@ impl Extent {
     }
 
     /// Words of so many rows, also of more rows than fit any device.
-    pub(super) fn wide_words(self, rows: u32) -> u64 {
+    fn wide_words(self, rows: u32) -> u64 {
         u64::from(self.per_row) * u64::from(rows) + u64::from(self.fixed)
     }
 }

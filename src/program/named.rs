@@ -181,29 +181,32 @@ impl Named {
     /// arc tangent are one each. NaN where they depend on what the kernel finds in a tensor.
     pub fn flops(&self, settings: &Settings) -> f64 {
         let width = f64::from(settings.width);
-        match self {
+        let (each, times) = match self {
             // A difference, two products and a sum.
-            Named::Lerp => 4.0 * width,
+            Named::Lerp => (4.0, width),
             // 1 - t, and for the four points 3, 4, 4 and 3 products, and three sums.
-            Named::Bezier => 18.0 * width,
+            Named::Bezier => (18.0, width),
             // Seven for each of two products of vectors, 13 for the sum, 5 for its length.
-            Named::Nlerp => 32.0,
+            Named::Nlerp => (32.0, 1.0),
             // Seven for the product of vectors, 27 for the angle between both, 1 + 2 * 4 for the
             // weights, 12 for the sum.
-            Named::Slerp => 55.0,
+            Named::Slerp => (55.0, 1.0),
             // Four values of the field, and their places, differences and scales.
-            Named::StateField(field) => LAYERS * (4.0 * operations(field) + 8.0),
+            Named::StateField(field) => (4.0 * operations(field) + 8.0, LAYERS),
             // A root and a sum; for straight distances 9 in front of these.
-            Named::StateDistance if settings.mode == GEODESIC => LAYERS * 2.0,
-            Named::StateDistance => LAYERS * 11.0,
+            Named::StateDistance if settings.mode == GEODESIC => (2.0, LAYERS),
+            Named::StateDistance => (11.0, LAYERS),
             // Computed in integers, or looked up in a table.
             Named::StateGradients
             | Named::StateInterpolate
             | Named::StateSequence
             | Named::StateBezier
-            | Named::StateDescend => 0.0,
-            Named::Clip | Named::TopKScan(_) | Named::TopKMerge | Named::PackVectors => f64::NAN,
-        }
+            | Named::StateDescend => (0.0, 1.0),
+            Named::Clip | Named::TopKScan(_) | Named::TopKMerge | Named::PackVectors => {
+                (f64::NAN, 1.0)
+            }
+        };
+        each * times
     }
 }
 
