@@ -337,6 +337,15 @@ test("whole numbers, shared tensors and overrides are told to the core by their 
   const made = counted(values);
   assert.deepEqual(made.shape, [4, 3]);
   assert.equal(made.dtype, "int32");
+  const ofRows = counted({
+    ...values,
+    n: 7,
+    p: [
+      [-1, 2],
+      [3, 4],
+    ],
+  });
+  assert.deepEqual(ofRows.shape, [2, 3]);
   // Loops are told of by a kernel of floats, which has as many lanes.
   const [[toldBy], [number]] = told;
   assert.notEqual(toldBy, number);
@@ -356,9 +365,14 @@ test("whole numbers, shared tensors and overrides are told to the core by their 
   assert.equal(told.length, 4);
   for (const [change, message] of [
     [{ n: Int32Array.of(1) }, /^counted.n: data of u32 must be a Uint32Array/],
+    [{ n: [1, 2.5] }, /^counted.n: data must be whole numbers of 32 bits/],
+    [{ n: [-1] }, /^counted.n: data must be whole numbers of 32 bits/],
+    [
+      { p: new Float32Array(2) },
+      /^counted.p: data of i32 must be an Int32Array/,
+    ],
     [{ n: -1 }, /^counted.n: the value must be a whole number that fits u32/],
     [{ n: 1.5 }, /a whole number that fits u32, got 1.5/],
-    [{ p: [1, 2] }, /^counted.p: data of i32 must be an Int32Array, got Array/],
     [{ p: 3 }, /the last axis of a vec2 has 2 elements, got shape \[\]/],
     [{ table: [] }, /a tensor that is looked at holds nothing/],
     [{ n: gpu.tensor([1]) }, /must hold elements of type u32/],

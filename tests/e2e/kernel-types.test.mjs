@@ -248,7 +248,7 @@ for (const engine of ["gpu", "cpu"]) {
         same(problems, "ats", ats, Uint32Array.of(7, 8, 8, 8, 8, 8));
         const verified = gpu.verify(
           ahead,
-          [{ values: { p: [[1, 2, 3]], n: Uint32Array.of(3) } }],
+          [{ values: { p: [[1, 2, 3]], n: [3, 4000000000] } }],
           { tolerance: 0 },
         );
         gpu.flush();

@@ -1,6 +1,6 @@
 // The data of a call: what the expression of an input gives at each place.
 
-import { TYPE_LANES } from "./lanes.ts";
+import { lanesOf, type Numbers, numbersOf } from "./lanes.ts";
 import type { ValueType } from "framebatch/kernels";
 import { evaluated } from "./script.ts";
 
@@ -11,7 +11,7 @@ const NAMES = ["i", "n", "row", "col", "x", "y", "k", "c"] as const;
 export type Filled = (shape: readonly number[], caller: number) => InputData;
 
 export interface InputData {
-  readonly data: Float32Array<ArrayBuffer>;
+  readonly data: Numbers;
   readonly dims: readonly number[];
 }
 
@@ -23,12 +23,12 @@ export function filler(
 ): Filled {
   const what = `the values of ${input}`;
   const number = evaluated(what, `(${NAMES.join(", ")}) => (${expression}\n)`);
-  const lanes = TYPE_LANES[type];
+  const lanes = lanesOf(type);
   return (shape, caller) => {
     const cols = shape[shape.length - 1];
     const count = shape.reduce((product, length) => product * length, 1);
     const rows = count / cols;
-    const data = new Float32Array(count * lanes);
+    const data = numbersOf(type, count * lanes);
     for (let i = 0; i < count; i++) {
       const [row, col] = [Math.floor(i / cols), i % cols];
       const [x, y] = [share(col, cols), share(row, rows)];

@@ -1,4 +1,5 @@
-// Kernels to begin with: one of values, of places, with a loop, of vectors, and a mistake.
+// Kernels to begin with: one of values, of places, with a loop, of vectors, of whole numbers,
+// and a mistake.
 
 import type { Sketch } from "./sketch.ts";
 
@@ -88,6 +89,30 @@ fn element(normal: vec3f) -> Lit {
         "[2 * x - 1, 1 - 2 * y, Math.sqrt(Math.max(0, 1 - (2 * x - 1) ** 2 - (2 * y - 1) ** 2))][k]",
     },
     params: { east: { type: "f32", value: -0.6 } },
+    shape: [128, 128],
+  },
+  "Noise: whole numbers that are hashed": {
+    ...USUAL,
+    name: "noise",
+    code: `fn hash(x: u32) -> u32 {
+  let state = x * 747796405u + 2891336453u;
+  let word = ((state >> ((state >> 28u) + 4u)) ^ state) * 277803737u;
+  return (word >> 22u) ^ word;
+}
+
+fn element(cell: vec2i, seed: u32) -> u32 {
+  return hash(u32(cell.x) + hash(u32(cell.y) + seed)) >> 24u;
+}`,
+    cpu: `({ cell: [x, y], seed }) => {
+  const hash = (x) => {
+    const state = (Math.imul(x, 747796405) + 2891336453) >>> 0;
+    const word = Math.imul((state >>> ((state >>> 28) + 4)) ^ state, 277803737);
+    return ((word >>> 22) ^ word) >>> 0;
+  };
+  return hash(x + hash(y + seed)) >>> 24;
+}`,
+    inputs: { cell: "(k ? row : col) >> 2", seed: "c" },
+    params: {},
     shape: [128, 128],
   },
   "A mistake: an error at its line": {

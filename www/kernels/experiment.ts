@@ -3,12 +3,12 @@
 //
 // Nothing here is shown: what was found goes to a listener, step by step.
 
-import type { Session, Tensor } from "framebatch";
+import type { Elements, Session, Tensor } from "framebatch";
 import "framebatch/kernels";
 import type { SizesProfile, ValueType, Verification } from "framebatch/kernels";
 import { filler, type InputData, nested } from "./data.ts";
 import { type Definition, definitionOf } from "./definition.ts";
-import { TYPE_LANES } from "./lanes.ts";
+import { lanesOf, type Numbers } from "./lanes.ts";
 import type { Sketch } from "./sketch.ts";
 
 /** A result of the call that is drawn. */
@@ -18,7 +18,7 @@ export interface Drawn {
   readonly lanes: number;
   /** The places. */
   readonly shape: readonly number[];
-  readonly data: Float32Array;
+  readonly data: Elements;
 }
 
 /** How the calls of many went. */
@@ -58,10 +58,10 @@ export async function experiment(
     Object.entries(sketch.params).map(([name, { value }]) => [name, value]),
   );
   const valuesOf = filling(definition, sketch);
-  const tensors: Tensor[] = [];
+  const tensors: Tensor<Elements>[] = [];
   /** Makes a call of values, and what reads all of its results. */
   const asking = (values: Values) => {
-    const given: Record<string, Tensor | Float32Array> = {};
+    const given: Record<string, Tensor<Elements> | Numbers> = {};
     for (const [name, { data, dims }] of Object.entries(values)) {
       // Data of one axis goes with its call.
       given[name] = data;
@@ -74,7 +74,7 @@ export async function experiment(
     const data = await asking(drawn)();
     const results = resultsOf(definition).map(([field, type], at) => ({
       field,
-      lanes: TYPE_LANES[type],
+      lanes: lanesOf(type),
       shape: sketch.shape,
       data: data[at],
     }));
@@ -140,16 +140,18 @@ async function merge(
 const resultsOf = ({ output }: Definition): [string, ValueType][] =>
   typeof output === "string" ? [["", output]] : Object.entries(output);
 
-const listed = (given: Tensor | Readonly<Record<string, Tensor>>): Tensor[] =>
+const listed = (
+  given: Tensor<Elements> | Readonly<Record<string, Tensor<Elements>>>,
+): Tensor<Elements>[] =>
   typeof given.read === "function"
-    ? [given as Tensor]
-    : Object.values(given as Readonly<Record<string, Tensor>>);
+    ? [given as Tensor<Elements>]
+    : Object.values(given as Readonly<Record<string, Tensor<Elements>>>);
 
 /** The results of one call, in one call. */
 async function read(
   gpu: Session,
-  tensors: readonly Tensor[],
-): Promise<readonly Float32Array[]> {
+  tensors: readonly Tensor<Elements>[],
+): Promise<readonly Elements[]> {
   if (tensors.length === 1) return [await tensors[0].read()];
   return gpu.readAll(tensors);
 }

@@ -1,6 +1,7 @@
 // What was found of a kernel, as panels: its results, how its calls merged, whether the CPU
 // agrees, and where the time goes. Each is empty until it is told something.
 
+import type { Elements } from "framebatch";
 import type { SizesProfile, Verification } from "framebatch/kernels";
 import { rounded } from "../bench/ui/results.ts";
 import type { Drawn, Listener, Merged } from "./experiment.ts";
@@ -173,7 +174,7 @@ function showProfile(
 }
 
 /** The least and the most of the finite numbers. */
-function rangeOf(data: Float32Array): readonly [number, number] {
+function rangeOf(data: Elements): readonly [number, number] {
   let [least, most] = [Infinity, -Infinity];
   for (const value of data) {
     if (!Number.isFinite(value)) continue;

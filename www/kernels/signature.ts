@@ -33,8 +33,12 @@ export function signatureOf(code: string): Signature {
 
 /** A value type, whichever way it is written; undefined for any other. */
 function valueType(text: string): ValueType | undefined {
-  const bare = text.replace(/\s/g, "").replace(/^(vec[234])<f32>$/, "$1f");
-  return /^(?:f32|vec[234]f)$/.test(bare) ? (bare as ValueType) : undefined;
+  const bare = text
+    .replace(/\s/g, "")
+    .replace(/^(vec[234])<([fiu])32>$/, "$1$2");
+  return /^(?:[fiu]32|vec[234][fiu])$/.test(bare)
+    ? (bare as ValueType)
+    : undefined;
 }
 
 /** The values among `name: type` between commas. */

@@ -48,18 +48,25 @@ export class ArrayArgument {
 /** One argument of a call. */
 export type Argument = ArrayArgument | Node;
 
-/** The argument that a value is. Throws where it is none. */
+/** The argument that a value is, rows of numbers as elements of `numbersAs`. Throws where it is none. */
 export function argumentOf(
   calls: TensorSession,
   about: string,
   value: unknown,
+  numbersAs: DType = FLOATS,
 ): Argument {
   if (typeof value === "number") return constant(value);
   if (!ArrayBuffer.isView(value) && !Array.isArray(value)) {
     return nodeOf(about, calls, value);
   }
   const given = value as TensorData;
-  const { data, shape, dtype } = copyIn(calls.slab, about, given, undefined);
+  const { data, shape, dtype } = copyIn(
+    calls.slab,
+    about,
+    given,
+    undefined,
+    numbersAs,
+  );
   if (data.memory instanceof Uint16Array) {
     throw invalid(
       about,

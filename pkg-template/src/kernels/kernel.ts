@@ -226,21 +226,21 @@ function valueOf(
     const data = { memory, start: 0, words: 1 };
     return new ArrayArgument(data, SCALAR, DTYPES[scalar]);
   }
-  const argument = argumentOf(calls, about, value);
+  const argument = argumentOf(calls, about, value, DTYPES[scalar]);
   if (argument.dtype === DTYPES[scalar]) return argument;
   const wanted = WANTED[SCALARS.indexOf(scalar)];
   throw invalid(
     about,
     argument instanceof ArrayArgument
       ? `data of ${scalar} must be ${wanted}, got ${kindOf(value)}`
-      : `the value must hold elements of type ${scalar}, as tensors of ${wanted} do`,
+      : `the value must hold elements of type ${scalar}, as a tensor of ${wanted.replace(" or numbers", "")} does`,
   );
 }
 
 const WANTED = [
   "a Float32Array or numbers",
-  "an Int32Array",
-  "a Uint32Array",
+  "an Int32Array or numbers",
+  "a Uint32Array or numbers",
 ] as const;
 
 // Refuses a number that a whole number's type does not have.

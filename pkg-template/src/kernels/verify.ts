@@ -13,7 +13,7 @@ import type {
   Params,
   Values,
 } from "./definition.js";
-import { checkedOf, type Given, type Kernel } from "./kernel.js";
+import { checkedOf, DTYPES, type Given, type Kernel } from "./kernel.js";
 import { type Part, partsOf } from "./text.js";
 import {
   CLASSES,
@@ -187,7 +187,13 @@ function dataOf(
   const value = given[name];
   const Column = CLASSES[type.scalar];
   if (typeof value === "number") return { column: Column.of(value), dims: [] };
-  const { data, shape } = copyIn(slab, about, value, undefined);
+  const { data, shape } = copyIn(
+    slab,
+    about,
+    value,
+    undefined,
+    DTYPES[type.scalar],
+  );
   const { memory, start, words } = data;
   const own = memory.subarray(start, start + words);
   const dims = type.lanes === 1 ? shape.dims : shape.dims.slice(0, -1);

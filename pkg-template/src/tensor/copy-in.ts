@@ -29,13 +29,14 @@ export interface CopiedIn {
 
 /**
  * Checks data against a shape. Short data is copied, so that the caller may change
- * its array; long typed arrays are not.
+ * its array; long typed arrays are not. Rows of numbers become elements of `numbersAs`.
  */
 export function copyIn(
   slab: Slab,
   about: string,
   data: TensorData,
   dims: readonly number[] | undefined,
+  numbersAs: DType = FLOATS,
 ): CopiedIn {
   if (dims !== undefined && !Array.isArray(dims)) {
     throw invalid(
@@ -47,12 +48,17 @@ export function copyIn(
     const { numbers, rows } = numbersOf(about, data);
     const shape = shapeFor(about, dims ?? rows, numbers.length);
     const bytes = numbers.length * 4;
-    const memory = allocate(
-      { about, bytes, instead: FEWER },
-      () => new Float32Array(numbers),
+    const given = allocate({ about, bytes, instead: FEWER }, () =>
+      arrayOf(numbers, numbersAs),
     );
+    const isWhole = numbersAs !== FLOATS;
+    if (isWhole && numbers.some((number, at) => number !== given[at])) {
+      throw invalid(about, "data must be whole numbers of 32 bits");
+    }
+    const memory =
+      given instanceof Int32Array ? new Uint32Array(given.buffer) : given;
     const words = { memory, start: 0, words: memory.length };
-    return { shape, data: words, dtype: FLOATS };
+    return { shape, data: words, dtype: numbersAs };
   }
   checkArray(about, data);
   const shape =
@@ -113,6 +119,14 @@ const DTYPES: Record<string, DType | undefined> = {
   Uint32Array: INDEXES,
   Int32Array: INTEGERS,
 };
+
+function arrayOf(
+  numbers: readonly number[],
+  dtype: DType,
+): Float32Array | Uint32Array | Int32Array {
+  if (dtype === FLOATS) return new Float32Array(numbers);
+  return dtype === INDEXES ? new Uint32Array(numbers) : new Int32Array(numbers);
+}
 
 const CLASSES: Record<string, WordsOf | undefined> = {
   Float32Array,
