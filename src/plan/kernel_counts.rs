@@ -119,7 +119,7 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> KernelCounts {
     for (at, (load, strides)) in (0..).zip(stage.loads.iter().zip(&layout.strides)) {
         let read = match load.access {
             Access::Flat | Access::Found => elements,
-            Access::Whole => entry.word(*strides),
+            Access::Whole => entry.word(*strides) * f64::from(stage.lanes(at)),
             // A gather reads an element for each that is looked for.
             Access::Indexed(_) => outer.places * inner.places,
             Access::Strided => {

@@ -187,6 +187,23 @@ impl Stage {
         found
     }
 
+    /// How many elements a value has of a load that a function of a caller's looks at.
+    pub fn lanes(&self, load: u32) -> u32 {
+        let Body::Map(map) = &self.body else {
+            return 1;
+        };
+        let terms = map.value.terms();
+        let mut of_calls = terms.iter().filter_map(|term| {
+            let Term::Call(function, operands) = term else {
+                return None;
+            };
+            let mut inputs = operands.iter().zip(&function.content.inputs);
+            let input = inputs.find(|(of, _)| terms[of.index()] == Term::Variable(load));
+            input.map(|(_, input)| input.of.lanes)
+        });
+        of_calls.next().unwrap_or(1)
+    }
+
     /// How many neighboring threads must be in one workgroup.
     pub fn cooperating_threads(&self) -> u32 {
         match &self.body {

@@ -203,7 +203,7 @@ fn what_does_not_fit_is_refused_with_the_fix() {
     let computes = gpu.function([&[2]], |batch, [x]| batch.compute(x).map(|_| x));
     said(computes.map(drop), "give `compute_into` a tensor");
     let indexes = gpu.function([&[2]], |batch, [x]| batch.argmax(x, Axes::ALL));
-    said(indexes.map(drop), "holds indexes");
+    said(indexes.map(drop), "holds whole numbers");
     let nothing = gpu.function([&[2]], |batch, [x]| batch.relu(x).map(drop));
     said(
         nothing.map(drop),

@@ -172,6 +172,7 @@ fn what_inputs_are_is_what_they_are_called() {
         Chain::decode(&words(&[(code["input"], &[], &attributes)])).unwrap_err();
     }
     assert_eq!(tables["PACKED"].len(), Packing::ALL.len());
+    assert_eq!(of("INTEGERS", "WITH_CALL").nodes()[0].dtype, DType::I32);
     let indexes = of("INDEXES", "RESIDENT");
     assert_eq!(indexes.nodes()[0].dtype, DType::U32);
     assert!(matches!(
@@ -198,6 +199,6 @@ fn limits_are_the_same() {
     assert!(chain.concat(&vec![x; most], 0).is_ok());
     assert!(chain.concat(&vec![x; most + 1], 0).is_err());
     // Nothing else is in the file.
-    assert_eq!(alone.len(), 9);
+    assert_eq!(alone.len(), 10);
     assert_eq!(tables.len(), 7);
 }
