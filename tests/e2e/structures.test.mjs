@@ -69,7 +69,7 @@ test("widths without end are answered", () =>
       const options = { flush: "manual", stallMs: 120_000 };
       const gpu = await framebatch.open({ engine: "gpu", ...options });
       let wrong = 0;
-      for (const from of [5, 705, 1405, 5]) {
+      for (const from of [5, 705, 5]) {
         const asked = Array.from({ length: 700 }, async (_, i) => {
           const width = from + i;
           const b = new Float32Array(2 * width).fill(width);
