@@ -135,6 +135,7 @@ impl<D: Device> Session<D> {
     pub(super) fn prepare(&mut self, at: usize, now: Millis) -> bool {
         self.refuse_readers_of_lost(at);
         self.refuse_blamed(at);
+        self.refuse_for_lack_of_cpu_functions(at);
         if self.queue.flying(at).is_empty() {
             let emptied = self.queue.settle(at).batch;
             self.recycle(emptied.payload);

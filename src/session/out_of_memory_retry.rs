@@ -8,8 +8,11 @@ use super::Session;
 use super::in_flight::{InFlight, Retry};
 use super::payload::{Batch, Payload};
 use super::recovery::Loss;
+use super::suspicion::functions;
+use super::writes::Refused;
 use crate::device::{Device, Engine, Readback};
 use crate::error::Error;
+use crate::graph::CallerFn;
 use crate::plan::ChunkSizes;
 
 /// How often the chunks of a batch are halved before the CPU takes it.
@@ -61,6 +64,33 @@ impl<D: Device> Session<D> {
             self.devices.engine() == Engine::Gpu && batch.payload.shortages <= HALVINGS;
         if may_go_again && matches!(error, Error::OutOfMemory(_)) {
             way.retry.get_or_insert(Retry::InSmallerChunks);
+        }
+    }
+
+    /// Refuses the calls of a batch that is about to go to the CPU for lack of memory, by its place
+    /// in flight, for which the CPU has no function: they must not take the others along.
+    pub(super) fn refuse_for_lack_of_cpu_functions(&mut self, at: usize) {
+        let batch = self.queue.flying(at);
+        if batch.payload.shortages <= HALVINGS || !self.may_leave(&batch.payload) {
+            return;
+        }
+        let calls = batch.calls().iter().enumerate();
+        let refused = calls.filter_map(|(place, call)| {
+            let functions = functions(self.programs.recipes(), call);
+            let mut functions = functions.into_iter().filter_map(CallerFn::numbered);
+            let lacking = functions.find(|function| function.twin().is_none())?;
+            let why = [
+                "the device has none for the kernel '",
+                &lacking.content.name,
+                "', which has no function for the CPU",
+            ];
+            let error = Error::OutOfMemory(why.concat());
+            Some(Refused { place, error })
+        });
+        let refused: Vec<Refused> = refused.collect();
+        if !refused.is_empty() {
+            self.refuse_all(at, refused);
+            self.queue.flying_mut(at).purge();
         }
     }
 

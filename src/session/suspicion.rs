@@ -101,6 +101,7 @@ impl<D: Device> Session<D> {
     }
 }
 
-fn functions(recipes: &[Recipe], call: &Call) -> Vec<u32> {
+/// The functions of callers that a call applies, by their numbers.
+pub(super) fn functions(recipes: &[Recipe], call: &Call) -> Vec<u32> {
     recipes[call.work.planned.recipe.0 as usize].caller_fns()
 }

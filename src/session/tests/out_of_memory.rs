@@ -81,6 +81,27 @@ fn chunks_are_halved_until_they_fit() {
 }
 
 #[test]
+fn a_kernel_without_a_function_for_the_cpu_takes_nobody_along_when_memory_is_short() {
+    let mut session = scarce(0);
+    let plus = suspicion::adds("of_the_cpu_too", 2.0);
+    let alone = suspicion::define("of_the_gpu_alone", None);
+    let known = suspicion::apply(&mut session, &plus, 3.0);
+    let refused = suspicion::apply(&mut session, &alone, 3.0);
+    let plain = put(&mut session, 1.0, 3);
+    let expected = BTreeMap::from([(known, vec![5.0]), (plain, vec![2.0; 3])]);
+    assert_eq!(finish(&mut session), expected);
+    let answered = session.take_answered().expect("a call that was refused");
+    assert_eq!(answered.tickets, [refused]);
+    assert!(session.take_answered().is_none());
+    let error = answered.outcome.expect_err("no memory");
+    assert_eq!(error.code(), crate::Code::OutOfMemory);
+    assert!(error.to_string().contains("'of_the_gpu_alone'"), "{error}");
+    let stats = session.stats();
+    assert_eq!((stats.settled, stats.rejected), (2, 1));
+    assert_eq!((session.pending(), loads(&session)), (0, 1));
+}
+
+#[test]
 fn what_memory_was_short_for_goes_alone() {
     let mut session = scarce(u64::MAX);
     let first = put(&mut session, 1.0, 3);

@@ -7,11 +7,22 @@ use super::*;
 use crate::Code;
 use crate::graph::chain::{Chain, Home, Op};
 use crate::graph::shape::Shape;
-use crate::graph::{CallerFn, FnContent, FnForm, FnInput, ValueType};
+use crate::graph::{CallerFn, FnContent, FnForm, FnInput, Twin, ValueType};
 use crate::tensor::DType;
 
 /// A function that adds a number on the CPU.
-fn adds(name: &str, number: f32) -> Arc<CallerFn> {
+pub(super) fn adds(name: &str, number: f32) -> Arc<CallerFn> {
+    let twin = Arc::new(move |of: &crate::graph::Elements<'_>, to: &mut [f32]| {
+        for (to, x) in to.iter_mut().zip(of.columns[0]) {
+            *to = x + number;
+        }
+        Ok(())
+    });
+    define(name, Some(twin))
+}
+
+/// A function of an element, which this computes on the CPU.
+pub(super) fn define(name: &str, twin: Option<Twin>) -> Arc<CallerFn> {
     let content = FnContent {
         name: name.into(),
         code: "of the test".into(),
@@ -26,17 +37,11 @@ fn adds(name: &str, number: f32) -> Arc<CallerFn> {
         flops: None,
         params: Vec::new(),
     };
-    let twin = Arc::new(move |of: &crate::graph::Elements<'_>, to: &mut [f32]| {
-        for (to, x) in to.iter_mut().zip(of.columns[0]) {
-            *to = x + number;
-        }
-        Ok(())
-    });
-    CallerFn::define(content, |_| String::new(), Some(twin))
+    CallerFn::define(content, |_| String::new(), twin)
 }
 
 /// Applies a function to a float that comes with the call.
-fn apply(session: &mut Session<Frail>, function: &Arc<CallerFn>, value: f32) -> Ticket {
+pub(super) fn apply(session: &mut Session<Frail>, function: &Arc<CallerFn>, value: f32) -> Ticket {
     let mut chain = Chain::default();
     let shape = Shape::new(&[1]).expect("a small shape");
     let x = chain.input(shape, DType::F32, Home::Call).expect("room");
