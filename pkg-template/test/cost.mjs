@@ -1,10 +1,13 @@
 // What a call costs on the main thread, without the core: 10,000 calls a batch, and
-// 1,000 readings of a chain of three ops, its recording included.
+// 1,000 readings of a chain of three ops, its recording included, of the same as a function that
+// was traced, and of a kernel.
 //
 // The core under it takes tickets and answers from one kept buffer, so the number
 // is the face's: checks, promise, copy in, copy out, settlement.
 
-import { manual } from "./face.mjs";
+import { manual, module } from "./face.mjs";
+
+await module("kernels/index");
 
 const CALLS = 10_000;
 const READS = 1_000;
@@ -44,6 +47,41 @@ for (const floats of [4, 16, 64, 200]) {
   console.log(
     `chain of 3, ${floats} floats: ${fresh}, with into ${kept}, resident ${resident}`,
   );
+  await gpu.dispose();
+}
+
+for (const floats of [4, 64]) {
+  const { gpu, core } = await manual();
+  answerFrom(core, new ArrayBuffer(READS * floats * 4), floats);
+  const data = new Float32Array(floats).fill(1);
+  const held = gpu.tensor(data);
+  const shared = gpu.tensor(new Float32Array(floats).fill(2));
+  const traced = gpu.fn((x, y) => x.relu().scale(2).add(y));
+  const kernel = gpu.kernel({
+    name: "decay",
+    inputs: { height: "f32", speed: "f32" },
+    params: { dt: "f32" },
+    output: "f32",
+    code: "fn element(height: f32, speed: f32) -> f32 { return height * exp(-speed * params.dt); }",
+  });
+  const rows = [
+    ["lerp", () => gpu.lerp(data, data, 0.5)],
+    ["traced, of data", () => traced(data, shared).read()],
+    ["traced, resident", () => traced(held, shared).read()],
+    [
+      "kernel, of data",
+      () => kernel({ height: data, speed: data }, { dt: 1 }).read(),
+    ],
+    [
+      "kernel, resident",
+      () => kernel({ height: held, speed: shared }, { dt: 1 }).read(),
+    ],
+  ];
+  for (const [name, call] of rows) {
+    console.log(
+      `${name}, ${floats} floats: ${await measure(gpu, call, READS)}`,
+    );
+  }
   await gpu.dispose();
 }
 
