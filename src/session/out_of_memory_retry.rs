@@ -71,7 +71,9 @@ impl<D: Device> Session<D> {
     /// in flight, for which the CPU has no function: they must not take the others along.
     pub(super) fn refuse_for_lack_of_cpu_functions(&mut self, at: usize) {
         let batch = self.queue.flying(at);
-        if batch.payload.shortages <= HALVINGS || !self.may_leave(&batch.payload) {
+        let payload = &batch.payload;
+        let leaves = payload.shortages > HALVINGS && self.may_leave(payload);
+        if !leaves || !payload.written.is_empty() {
             return;
         }
         let calls = batch.calls().iter().enumerate();

@@ -419,6 +419,18 @@ fn values_and_definitions_of_other_types_are_refused() {
         let error = definition.build().unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
+    // Vectors that are copied for all places of a result of eight axes would need a ninth.
+    let code = "fn element(a: f32, p: vec3f) -> f32 { return a + p.x; }";
+    let deep = KernelDefinition::new("deep", code).build().unwrap();
+    let a = batch
+        .upload_shaped(&[0.0; 4], &[1, 1, 1, 1, 1, 1, 2, 2])
+        .unwrap();
+    let p = batch.upload_shaped(&[0.0; 6], &[2, 1, 3]).unwrap();
+    let error = batch.apply(&deep, &[a, p], &[]).unwrap_err().to_string();
+    assert!(error.contains("at most 8 dimensions"), "{error}");
+    let same = KernelDefinition::new("k", element).shared("x", "f32");
+    let error = same.build().unwrap_err().to_string();
+    assert!(error.contains("a name of its own"), "{error}");
     let wrong = KernelDefinition::new("wrong", element)
         .cpu_numbers(|_, to| to[0] = Number::F32(1.0))
         .build()
@@ -436,4 +448,27 @@ fn values_and_definitions_of_other_types_are_refused() {
         said.contains("must give a number of type i32, got F32(1.0)"),
         "{said}"
     );
+}
+
+#[test]
+fn what_a_function_for_the_cpu_does_not_fill_in_is_zero() {
+    let code = "fn element(x: f32) -> vec2f { return vec2f(x, select(0.0, x, x > 0.0)); }";
+    let kernel = KernelDefinition::new("halved", code).cpu_into(|values, _, to| {
+        to[0] = values[0];
+        if values[0] > 0.0 {
+            to[1] = values[0];
+        }
+    });
+    let kernel = kernel.build().unwrap();
+    for gpu in both() {
+        let got = run(
+            &gpu,
+            |batch| {
+                let x = batch.upload(&[3.0, -1.0, 2.0]);
+                batch.apply(&kernel, &[x], &[])
+            },
+            Batch::<framebatch::Gpu>::read,
+        );
+        assert_eq!(got.unwrap(), [3.0, 3.0, -1.0, 0.0, 2.0, 2.0]);
+    }
 }

@@ -193,10 +193,9 @@ function checkTensors(
   const isAt = form === "at";
   if (!isAt) checkValues(name, given, taken);
   const looked = [...(isAt ? given : []), ...typesOf(name, "shared", shared)];
-  checkLookedAt(
-    name,
-    looked.map(([own]) => own),
-  );
+  const values = isAt ? [] : taken.map(([own]) => own);
+  const names = looked.map(([own]) => own);
+  checkLookedAt(name, names, values);
   const tensors = [
     ...(isAt ? [] : taken).map(([own, type]) => tensor(own, type, false)),
     ...looked.map(([own, type]) => tensor(own, type, true)),
@@ -288,10 +287,14 @@ function checkOutput(name: string, output: Output, { results }: Source): void {
 
 const VALUE_TYPES = "'f32', 'i32', 'u32' or a vector of these such as 'vec3f'";
 
-function checkLookedAt(name: string, inputs: readonly string[]): void {
+function checkLookedAt(
+  name: string,
+  inputs: readonly string[],
+  values: readonly string[],
+): void {
   for (const [at, input] of inputs.entries()) {
     const isOwn = !WGSL.has(input) && !REFUSED.has(input);
-    const isSingle = inputs.indexOf(input) === at;
+    const isSingle = inputs.indexOf(input) === at && !values.includes(input);
     if (NAME.test(input) && isOwn && isSingle && !collides(input, inputs)) {
       continue;
     }

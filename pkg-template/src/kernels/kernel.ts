@@ -184,6 +184,12 @@ function recorder(
       if (at === 0) shape = places;
       else if (!isWhole) shape = broadcast(name, shape, places);
     }
+    for (const { type, isWhole } of tensors) {
+      // Vectors that broadcast are copied for all places.
+      if (type.lanes > 1 && !isWhole) {
+        shapeOf(name, [...shape.dims, type.lanes]);
+      }
+    }
     if (isEmpty && shape.count > 0) {
       throw invalid(name, "a tensor that is looked at holds nothing");
     }

@@ -129,8 +129,6 @@ class Reader {
     | undefined;
   /** The names of the overrides so far. */
   private readonly overrides: string[] = [];
-  /** Whether another value takes the place of what stands up to the next semicolon. */
-  private isReplaced = false;
   /** The braces around the block `continuing` that is open. */
   private continuing: number | undefined;
 
@@ -152,6 +150,7 @@ class Reader {
         "there is no function `element`; write `fn element(x: f32) -> f32 { … }`, or `fn at(i: i32) -> f32 { … }`",
       );
     }
+    if (this.depth > 0) throw new Problem(0, BRACES);
     this.checkConstants();
     const results = this.results(found.name, found.result);
     const { form, inputs } = found;
@@ -163,10 +162,6 @@ class Reader {
     if (WORD.test(text)) return this.word(token);
     if (text === "{") return this.open(token);
     if (text === "}") return this.close(token);
-    if (text === ";" && this.isReplaced) {
-      this.isReplaced = false;
-      this.add(token.at + 1, "*/");
-    }
     if (text === "@") {
       throw new Problem(
         token.at,
@@ -246,9 +241,19 @@ class Reader {
     this.made += MARK;
     this.next += 3;
     if (!isGiven) return;
-    const end = type.at + type.text.length;
-    this.add(end, ` = ${value}${isValued ? ";/*" : ""}`);
-    this.isReplaced = isValued;
+    const end = this.tokens.findIndex(
+      ({ text }, place) => place >= this.next && text === ";",
+    );
+    if (end < 0) throw new Problem(at, OVERRIDE);
+    this.add(type.at + type.text.length, ` = ${value}`);
+    // Invariant: a compiler sees nothing that this reader has not read. The code's own value is
+    // read by neither.
+    const { at: behindValue } = this.tokens[end];
+    this.made += this.code
+      .slice(this.written, behindValue)
+      .replace(/[^\n]/g, " ");
+    this.written = behindValue;
+    this.next = end;
   }
 
   private checkConstants(): void {
@@ -372,7 +377,8 @@ class Reader {
 
   // Closes braces. Behind a last loop some compilers look for a `return` that none can reach.
   private close({ at }: Token): void {
-    this.depth = Math.max(this.depth - 1, 0);
+    if (this.depth === 0) throw new Problem(at, BRACES);
+    this.depth -= 1;
     this.isStruct &&= this.depth > 0;
     if (this.depth <= (this.continuing ?? -1)) this.continuing = undefined;
     if (this.depth > 0 || !this.isLooping) return;
@@ -452,6 +458,8 @@ function float(value: number): string {
   const sign = bits >= 2 ** 31 ? "-" : "";
   return `${sign}0x${whole.toString(16)}p${Math.max(exponent, 1) - 150}f`;
 }
+
+const BRACES = "braces do not match";
 
 const OVERRIDE =
   "an override has a name, a type and a value: `override taps: i32 = 3;`, of type f32, i32, u32 or bool";

@@ -71,7 +71,7 @@ function fill(to: Column, part: Part, elements: Elements): void {
   const { own, widths, numbers, first } = elements;
   const { field } = results[result];
   const { lanes } = type;
-  const values: Values = {};
+  const values = Object.create(null) as Values;
   for (const [at, tensor] of tensors.entries()) {
     if (!tensor.isWhole) continue;
     values[tensor.name] = inputOf(tensor, own[at], widths[at]);

@@ -153,7 +153,7 @@ function expectedOf(
   const size = shape.reduce((product, dim) => product * dim, 1);
   const expected = new CLASSES[scalar](size);
   const columns = tensors.map((tensor) => dataOf(calls, name, tensor, given));
-  const values: Values = {};
+  const values = Object.create(null) as Values;
   for (const [at, tensor] of tensors.entries()) {
     if (!tensor.isWhole) continue;
     const { column, dims } = columns[at];

@@ -8,7 +8,7 @@ use super::product_shapes::{dot, matmul};
 use super::{Node, attention, refuse};
 use crate::error::Error;
 use crate::graph::shape::Shape;
-use crate::graph::{CallerFn, FnInput};
+use crate::graph::{CallerFn, FnForm, FnInput};
 use crate::tensor::DType;
 
 /// Shape and element type of an op's result.
@@ -152,6 +152,13 @@ fn called(function: &CallerFn, operands: &[&Node]) -> Result<Shape, Error> {
         });
     }
     let shape = shape.unwrap_or(Shape::SCALAR);
+    let is_element = content.form == FnForm::Element;
+    for FnInput { of, is_whole } in &content.inputs {
+        // Vectors that broadcast are copied for all places.
+        if of.lanes > 1 && is_element && !is_whole {
+            Shape::new(&[shape.dims(), &[of.lanes]].concat())?;
+        }
+    }
     // A place that is clamped to nothing would be somebody else's.
     if is_empty && shape.count() > 0 {
         return Err(refuse(|| {

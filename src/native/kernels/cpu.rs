@@ -169,6 +169,7 @@ fn fill(
     for (at, to) in (first..).zip(to.iter_mut()) {
         let place = at / asked.lanes;
         if computed.replace(place) != Some(place) {
+            given.clear();
             floats.clear();
             for (column, of) in &values {
                 floats.extend(vector(column, place, of.lanes as usize));
@@ -222,6 +223,14 @@ impl Given {
                 _ => Vec::new(),
             },
             place: lanes(&asked.results[..asked.result.unwrap_or_default()]),
+        }
+    }
+
+    /// Forgets what was filled in for the value before.
+    fn clear(&mut self) {
+        self.floats.fill(0.0);
+        for number in &mut self.numbers {
+            *number = Number::of(number.kind(), 0);
         }
     }
 

@@ -368,7 +368,8 @@ impl KernelDefinition {
         for (at, (name, of)) in looked.iter().enumerate() {
             let others = looked.iter().enumerate().filter(|(other, _)| *other != at);
             let others: Vec<String> = others.map(|(_, (other, _))| other.clone()).collect();
-            if !is_name(name) || is_word_of_wgsl(name) || collides(name, &others) {
+            let is_value = source.inputs.iter().any(|(value, _)| value == name);
+            if !is_name(name) || is_word_of_wgsl(name) || is_value || collides(name, &others) {
                 return refuse(format!(
                     "an input has a name of its own that is no word of WGSL, got '{name}'"
                 ));

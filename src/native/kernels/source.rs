@@ -67,7 +67,6 @@ pub(super) fn read(code: &str, given: Given<'_>) -> Result<Source, Problem> {
         is_looping: false,
         found: None,
         overrides: Vec::new(),
-        replaced: false,
         continuing: None,
     };
     let placed = |problem: Problem| Problem {
@@ -86,6 +85,12 @@ pub(super) fn read(code: &str, given: Given<'_>) -> Result<Source, Problem> {
                 .into(),
         });
     };
+    if reader.depth > 0 {
+        return Err(Problem {
+            at: 0,
+            message: BRACES.into(),
+        });
+    }
     reader.check_constants()?;
     let results = reader.results(&found).map_err(placed)?;
     Ok(Source {
@@ -123,9 +128,6 @@ struct Reader<'a> {
     found: Option<Found<'a>>,
     /// The names of the overrides so far.
     overrides: Vec<&'a str>,
-    /// Whether what stands up to the next semicolon is the value of an override that another value
-    /// takes the place of.
-    replaced: bool,
     /// The braces around the block `continuing` that is open.
     continuing: Option<u32>,
 }
@@ -147,8 +149,7 @@ impl<'a> Reader<'a> {
         match (token.kind, token.text) {
             (Kind::Word, word) => self.word(token, word)?,
             (Kind::Sign, "{") => self.open(token),
-            (Kind::Sign, "}") => self.close(token),
-            (Kind::Sign, ";") if std::mem::take(&mut self.replaced) => self.add(token.at + 1, "*/"),
+            (Kind::Sign, "}") => self.close(token)?,
             (Kind::Sign, "@") => {
                 return Err(problem(
                     token,
@@ -276,14 +277,20 @@ impl<'a> Reader<'a> {
         self.made.push(MARK);
         self.next += 3;
         let end = of.at + of.text.len();
-        match value {
-            Some(value) if is_valued => {
-                self.add(end, &format!(" = {value};/*"));
-                self.replaced = true;
-            }
-            Some(value) => self.add(end, &format!(" = {value}")),
-            None => {}
-        }
+        let Some(value) = value else {
+            return Ok(());
+        };
+        let semicolon = (self.next..self.tokens.len()).find(|at| self.tokens[*at].is(";"));
+        let semicolon = semicolon.ok_or_else(|| problem(token, OVERRIDE))?;
+        self.add(end, &format!(" = {value}"));
+        // Invariant: a compiler sees nothing that this reader has not read. The code's own value is
+        // read by neither.
+        let behind_value = self.tokens[semicolon].at;
+        let blank = |unit: char| if unit == '\n' { '\n' } else { ' ' };
+        let hidden = self.code[self.written..behind_value].chars().map(blank);
+        self.made.extend(hidden);
+        self.written = behind_value;
+        self.next = semicolon;
         Ok(())
     }
 
@@ -418,18 +425,19 @@ impl<'a> Reader<'a> {
     }
 
     /// Closes braces. Behind a last loop some compilers look for a `return` that none can reach.
-    fn close(&mut self, token: Token<'a>) {
-        self.depth = self.depth.saturating_sub(1);
+    fn close(&mut self, token: Token<'a>) -> Result<(), Problem> {
+        self.depth = (self.depth.checked_sub(1)).ok_or_else(|| problem(token, BRACES))?;
         self.is_struct &= self.depth > 0;
         self.continuing = self.continuing.filter(|around| *around < self.depth);
         if self.depth > 0 || !std::mem::take(&mut self.is_looping) {
-            return;
+            return Ok(());
         }
         let is_behind_block = self.next >= 2 && self.tokens[self.next - 2].is("}");
         if let (Some(result), true) = (&self.result, is_behind_block) {
             let added = format!("return {result}();");
             self.add(token.at, &added);
         }
+        Ok(())
     }
 
     /// Adds a text at a byte of the code.
@@ -684,6 +692,8 @@ pub(super) fn printed(code: &str) -> impl FnOnce(u32) -> String + use<> {
         code.replace(BESIDE, &CallerFn::beside(number))
     }
 }
+
+const BRACES: &str = "braces do not match";
 
 const OVERRIDE: &str = "an override has a name, a type and a value: `override taps: i32 = 3;`, of type f32, i32, u32 or bool";
 
