@@ -449,8 +449,6 @@ test("hostile code sees nothing of others, ends, and fails alone", () =>
         counter: body("c0_passes = 9u; return x;"),
         syntax: body("return x +;"),
         type: body("return u32(x);"),
-        braces: `${body("return x;")} }`,
-        open: "fn element(x: f32) -> f32 { return x;",
         recursion: body("return element(x);"),
       };
       const calls = Object.entries(bad).map(([name, code]) =>
