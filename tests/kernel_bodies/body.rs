@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-/// Which of the two functions a body is.
+/// The function that a random body is of: `element` or `at`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Form {
     /// `element`, of the values `x0`, `x1`, and so on.

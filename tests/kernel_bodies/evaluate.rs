@@ -189,7 +189,7 @@ impl Real for Bounded {
 
 /// What a body reads at one element.
 pub(crate) struct Leaves<'a> {
-    /// Its values, by number; or what it finds at places of its inputs.
+    /// The values of the element by number, or the inputs that a body of a place looks at.
     pub(crate) read: &'a dyn Fn(usize, Option<Place>) -> f32,
     pub(crate) params: [f32; 3],
 }

@@ -165,7 +165,7 @@ fn place(dice: &mut Dice<'_>) -> Place {
     }
 }
 
-/// So many floats: quarters, so that there are equal ones, and others.
+/// Random floats, some of them quarters, so that equal ones occur.
 pub(crate) fn floats(dice: &mut Dice<'_>, count: usize) -> Vec<f32> {
     let mut word = dice.below(1 << 30) as u32;
     let mut next = || {

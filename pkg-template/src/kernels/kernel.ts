@@ -28,6 +28,7 @@ import type {
   ValueType,
 } from "./definition.js";
 import { type Scalar, SCALARS, type Type } from "./source.js";
+import { isFused as isFusedPart, partsOf } from "./text.js";
 import { recordedAgain } from "./trace.js";
 import { Traces } from "./traced-function.js";
 
@@ -108,11 +109,12 @@ export function kernelOf(
   const inputs = tensors.map((tensor) => tensor.name);
   const values: Taken = { what: "values", names: inputs };
   const numbers: Taken = { what: "params", names: params.map(([own]) => own) };
+  const isFused = partsOf(checked).every(isFusedPart);
   const takers = tensors.map(({ name: own, type }) => ({
     about: `${name}.${own}`,
     scalar: type.scalar,
     // A number is spread where the kernel fuses, and otherwise lies in memory as tensors do.
-    isInMemory: !isFusedAlone(checked),
+    isInMemory: !isFused,
   }));
   const count = inputs.length + params.length;
   const records = results.map((result) => recorder(checked, result));
@@ -162,12 +164,6 @@ function checkTaken(name: string, { what, names }: Taken, given: Named): void {
 
 const mistaken = (name: string, { what, names }: Taken, but: string): Error =>
   invalid(name, `${what} must be { ${names.join(", ")} }, but ${but}`);
-
-// Whether any result of a kernel is computed of single values.
-const isFusedAlone = ({ source, tensors, results }: Checked): boolean =>
-  source.form === "element" &&
-  results.every(({ type }) => type.lanes === 1) &&
-  tensors.every(({ type, isWhole }) => type.lanes === 1 && !isWhole);
 
 /** What records one result of a call of a kernel, of its values and its params. */
 function recorder(

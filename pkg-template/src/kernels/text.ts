@@ -1,7 +1,7 @@
 // The code of a kernel as it stands in other code, and the way back: from a place in that to the
 // caller's own line.
 //
-// Rust has the same in `src/native/kernels/source.rs` and `src/kernel/complaint.rs`.
+// Rust has the same in `src/native/kernels/text.rs` and `src/kernel/complaint.rs`.
 
 import type { Checked, KernelTensor } from "./definition.js";
 import { ADDED, BESIDE, MARK, type Type } from "./source.js";

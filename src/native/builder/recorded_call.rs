@@ -1,6 +1,6 @@
 //! A call that is made again and again: everything of it but the arrays that each time is given.
 //!
-//! It comes of a part of a batch's chain, and knows nothing of what a program makes of its results.
+//! A call is made of a part of a batch's chain; what the program makes of the results is not known here.
 
 use super::record::Upload;
 use super::selection::Selection;

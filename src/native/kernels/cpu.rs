@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::number::Number;
-use super::source::Input;
+use super::text::Input;
 use crate::error::Error;
 use crate::graph::{Elements, FnForm, ScalarType, Twin, ValueType};
 

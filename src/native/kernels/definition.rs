@@ -6,9 +6,9 @@ use super::cpu::{Asked, CpuFunction, KernelElement, KernelInput, twin};
 use super::kernel::Kernel;
 use super::number::Number;
 use super::source::{
-    Given, Gives, Input, MAX_INPUTS, Problem, Source, collides, declared, is_keyword,
-    is_word_of_wgsl, printed, read, type_of,
+    Given, MAX_INPUTS, Problem, Source, collides, is_keyword, is_word_of_wgsl, read, type_of,
 };
+use super::text::{Gives, Input, declared, printed};
 use crate::error::Error;
 use crate::graph::{CallerFn, FnContent, FnForm, FnInput, ScalarType, ValueType};
 

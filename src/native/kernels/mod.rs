@@ -10,6 +10,7 @@ mod kernel;
 mod number;
 mod scanner;
 mod source;
+mod text;
 mod words;
 
 pub use cpu::{KernelElement, KernelInput};
