@@ -1,4 +1,4 @@
-// Attention, softmax(q kT * scale) v for each head of a row, generated: fusion fills the hole. Scores are never in
+// Attention, softmax(q kT * scale + bias) v for each head of a row, generated: fusion fills the hole. Scores are never in
 // memory: the scores of four keys are computed, and the sums so far are scaled to the largest score so far (Dao, Fu,
 // Ermon, Rudra and Re, FlashAttention, 2022, algorithm 1; Milakov and Gimelshein, Online normalizer calculation for
 // softmax, 2018, algorithm 3).
@@ -71,6 +71,8 @@ fn scores(q: Query, at: u32) -> F {
     c = fma(q.q0, keys[at + 2u], c); d = fma(q.q0, keys[at + 3u], d);
     return F(sum_of(a), sum_of(b), sum_of(c), sum_of(d));
 }
+// Adds to the scores of four keys.
+fn biased(w: F, entry: u32, at: Head, row: u32, key: u32) -> F { return w; }
 // Scales the sums so far, and adds four values by their weights.
 fn add(sums: Sums, decay: f32, w: F, at: u32) -> Sums {
     var s = sums;
@@ -124,7 +126,8 @@ fn compute(entry: u32, number: u32, lane: u32) {
             workgroupBarrier();
             for (var i = turn; i < min(TILE, end - first); i += BOTH) {
                 let near = U(first + i) + LANE < limit;
-                var w = select(F(LOWEST), scores(q, i * QUADS) * scale, near);
+                let own = biased(scores(q, i * QUADS) * scale, entry, at, row, first + i);
+                var w = select(F(LOWEST), own, near);
                 let top = max(max(w.x, w.y), max(w.z, w.w));
                 // A query that does not attend to its thread's first keys attends to none of that thread's keys.
                 let before = select(largest, top, first + i < BOTH);

@@ -26,6 +26,8 @@
 //! `framebatch::batch`, and of what becomes of the device, with `framebatch::device`, as far as
 //! these are enabled when the session opens.
 
+// Whether a session may go to another thread is found through the whole of wgpu's types.
+#![recursion_limit = "256"]
 #![cfg_attr(
     test,
     allow(
@@ -53,9 +55,9 @@ mod native;
 mod wasm;
 
 pub use batch::{BatchConfig, Capacity, Overflow, Policy, Preset, Priority};
-pub use device::DeviceInfo;
 #[cfg(not(target_arch = "wasm32"))]
 pub use device::{Adapter, AdapterKind};
+pub use device::{CpuReason, DeviceInfo};
 pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
@@ -63,10 +65,10 @@ pub use native::{
     Attention, Axes, Batch, Blocking, Call, Clip, Config, DeviceEvent, Download, Embedder,
     EmbedderOptions, EmbedderStats, Embedding, Embeddings, EngineChoice, Filter, Function,
     FunctionCall, FunctionResults, Gpu, Gpus, Hit, Index, Kernel, KernelDefinition, KernelElement,
-    KernelInput, Layer, LongTexts, ModelFiles, Number, Outcome, Parameter, Part, Profile, Results,
-    RunAll, RunOutcome, Search, SizedProfile, SizesProfile, Spread, Storage, Tensor, TensorBuffer,
-    TensorData, Value, Verification, VerifiedElement, VerifyCase, VerifyData, VerifyValue, Warmup,
-    Watch, adapters,
+    KernelInput, Layer, LongTexts, ModelFiles, Number, Outcome, Parameter, Part, Profile, Ranked,
+    Ranking, Reranker, RerankerOptions, Results, RunAll, RunOutcome, Scores, Search, SizedProfile,
+    SizesProfile, Spread, Storage, Tensor, TensorBuffer, TensorData, Value, Verification,
+    VerifiedElement, VerifyCase, VerifyData, VerifyValue, Warmup, Watch, adapters,
 };
 pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};
@@ -77,14 +79,22 @@ pub use session::{Facts, Measured, Model, Stats, TensorBytes, Tuning};
 mod documents {
     #[doc = include_str!("../README.md")]
     struct Readme;
+    #[doc = include_str!("../docs/configuration.md")]
+    struct Configuration;
     #[doc = include_str!("../docs/embeddings.md")]
     struct Embeddings;
     #[doc = include_str!("../docs/kernels.md")]
     struct Kernels;
+    #[doc = include_str!("../docs/migration.md")]
+    struct Migration;
     #[doc = include_str!("../docs/native.md")]
     struct Native;
+    #[doc = include_str!("../docs/recovery.md")]
+    struct Recovery;
     #[doc = include_str!("../docs/search.md")]
     struct Search;
+    #[doc = include_str!("../docs/start.md")]
+    struct Start;
     #[doc = include_str!("../docs/tensors.md")]
     struct Tensors;
 }

@@ -7,7 +7,7 @@ mod engines;
 
 use engines::{both, both_manual, in_time};
 use framebatch::device::Engine;
-use framebatch::{Axes, Code, Config, EngineChoice, Error, Gpu, Mode, Parameter, State};
+use framebatch::{Axes, Code, Config, CpuReason, EngineChoice, Error, Gpu, Mode, Parameter, State};
 
 #[test]
 fn bad_arguments_are_named_with_what_was_given_and_expected() {
@@ -259,10 +259,17 @@ fn engines_are_what_was_asked_for() {
         };
         pollster::block_on(Gpu::open(config)).unwrap().info()
     };
-    assert_eq!(info(EngineChoice::Cpu).engine, Engine::Cpu);
-    assert_eq!(info(EngineChoice::Gpu).engine, Engine::Gpu);
-    let auto = info(EngineChoice::Auto);
-    assert!(auto.engine == Engine::Cpu || !auto.software, "{auto:?}");
+    let [cpu, gpu, auto] = [EngineChoice::Cpu, EngineChoice::Gpu, EngineChoice::Auto].map(info);
+    assert_eq!(
+        (cpu.engine, cpu.reason),
+        (Engine::Cpu, Some(CpuReason::Asked))
+    );
+    assert_eq!((gpu.engine, gpu.reason), (Engine::Gpu, None));
+    let expected = match gpu.software {
+        true => (Engine::Cpu, Some(CpuReason::SoftwareAdapter)),
+        false => (Engine::Gpu, None),
+    };
+    assert_eq!((auto.engine, auto.reason), expected);
 }
 
 #[test]

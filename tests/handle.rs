@@ -353,7 +353,7 @@ fn a_stall_limit_is_a_time_above_zero() {
     for stall_ms in [0.0, -1.0, f64::NAN] {
         let config = Config {
             engine: EngineChoice::Cpu,
-            stall_ms,
+            stall_ms: Some(stall_ms),
             ..Config::default()
         };
         let error = Blocking::open(config).expect_err("no limit");
@@ -367,7 +367,7 @@ fn work_beyond_the_stall_limit_is_a_lost_device_and_ends_with_the_last_handle() 
     in_time(|| {
         let config = Config {
             engine: EngineChoice::Gpu,
-            stall_ms: 100.0, // Less than the product takes a GPU in software.
+            stall_ms: Some(100.0), // Less than the product takes a GPU in software.
             ..Config::default()
         };
         let gpu = Blocking::open(config).unwrap();

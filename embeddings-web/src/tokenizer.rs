@@ -11,7 +11,7 @@ use framebatch::embed::tokenizer::{Matching, Options, Tokenizer};
 /// Splits texts into the tokens of one vocabulary.
 #[wasm_bindgen(js_name = Tokenizer)]
 pub struct WebTokenizer {
-    tokenizer: Tokenizer,
+    pub(super) tokenizer: Tokenizer,
     truncated: bool,
 }
 
@@ -68,6 +68,7 @@ impl WebTokenizer {
             strip_left: flags & STRIP_LEFT != 0,
             strip_right: flags & STRIP_RIGHT != 0,
             normalized: flags & NORMALIZED != 0,
+            single_word: false,
         };
         self.tokenizer.add(content, id, matching)
     }
@@ -78,6 +79,11 @@ impl WebTokenizer {
         let encoded = self.tokenizer.encode(text, limit as usize, &mut ids);
         self.truncated = encoded.truncated;
         ids
+    }
+
+    /// The ids of a text, and behind them where each token is from and to, in units of UTF-16.
+    pub fn tokenize(&self, text: &str) -> Vec<u32> {
+        self.tokenizer.tokenize(text).in_utf16(text)
     }
 
     /// Whether the last text had more tokens than the limit let through.

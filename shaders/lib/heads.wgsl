@@ -7,6 +7,7 @@ struct Head {
     row:        u32,       // Row of the first query.
     rows:       u32,       // Rows of queries in the call.
     keys:       u32,
+    head:       u32,       // Number of the head.
     query:      u32,       // Word where the head begins in the first query.
     key:        u32,       // Word where the head begins in the first key.
     value:      u32,       // Word where the head begins in the first value.
@@ -26,7 +27,8 @@ fn find_head(entry: u32, number: u32) -> Head {
     at.key_step = steps(entry, KEY_STEP);
     at.value_step = steps(entry, VALUE_STEP);
     let blocks = (at.rows + QUERIES - 1u) / QUERIES;
-    let first = number / blocks % HEADS * SIZE;
+    at.head = number / blocks % HEADS;
+    let first = at.head * SIZE;
     let stack = number / blocks / HEADS;
     at.row = number % blocks * QUERIES;
     let starts = find_stack(entry, stack);

@@ -6,12 +6,14 @@
 #[cfg(not(target_arch = "wasm32"))]
 mod cores;
 mod cpu;
+mod cpu_reason;
 mod gpu;
 mod host;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use cores::cores;
 pub use cpu::{Cpu, program};
+pub use cpu_reason::CpuReason;
 #[cfg(target_arch = "wasm32")]
 pub use gpu::BufferPart;
 #[cfg(target_arch = "wasm32")]
@@ -63,6 +65,8 @@ pub type Clock = fn() -> f64;
 pub struct DeviceInfo {
     /// Whether the device is a GPU or the CPU.
     pub engine: Engine,
+    /// Why the device is the CPU; none for a GPU.
+    pub reason: Option<CpuReason>,
     /// The adapter's name, vendor or description, as the platform gives it.
     pub adapter: String,
     /// The GPU driver or architecture, as the platform gives it.

@@ -10,7 +10,7 @@ mod work;
 pub use work::{Landing, News, Takeover, Work};
 
 use crate::batch::{BatchId, Due, Millis, Ticket};
-use crate::device::{Compiled, Device, Generation, Readback};
+use crate::device::{Compiled, Device, DeviceInfo, Generation, Readback};
 use crate::error::Error;
 use crate::session::{Answered, Launch, LaunchId, Remedy, Session, Settlement};
 
@@ -19,6 +19,19 @@ const IDLE_MS: f64 = 2000.0;
 
 /// Milliseconds until the model is measured once more, where the page was too busy for it.
 const AGAIN_MS: f64 = 10_000.0;
+
+/// Milliseconds without an answer after which a GPU counts as lost, unless the caller says
+/// otherwise. One in software takes seconds for what hardware does in milliseconds.
+const STALL_MS: f64 = 10_000.0;
+const SOFTWARE_STALL_MS: f64 = 60_000.0;
+
+/// The longest that a device may owe an answer, unless the caller says otherwise.
+pub fn usual_stall_ms(device: &DeviceInfo) -> f64 {
+    match device.software {
+        true => SOFTWARE_STALL_MS,
+        false => STALL_MS,
+    }
+}
 
 /// The share of a probe's time for which the face's thread may be busy with other work.
 const BUSY_SHARE: f64 = 0.25;
@@ -303,6 +316,9 @@ impl<D: Device> Driver<D> {
             return Vec::new();
         }
         self.phase = Phase::InUse;
+        if self.session.is_lost() {
+            return Vec::new(); // The tensors are filled again on the device after this one.
+        }
         self.session.give_up_unreadable()
     }
 

@@ -1,9 +1,25 @@
-//! The sizes of an encoder, checked. The faces read the sizes; errors name the file and the field of
-//! a Hugging Face folder that has them.
+//! An encoder as data: sizes, and which of the known parts it is made of.
+//!
+//! What a folder says of a model becomes a [`Config`] in `folder`; what is computed by one is said
+//! in `forward`, and the names of its tensors in `weights`.
 
 use crate::error::Error;
+use crate::graph::UnaryFn;
 use crate::graph::chain::MAX_HEAD;
 use crate::graph::shape::MAX_ELEMENTS;
+
+/// How the tensors of an encoder are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// BERT.
+    Bert,
+    /// RoBERTa and XLM-RoBERTa.
+    Roberta,
+    /// DistilBERT.
+    DistilBert,
+    /// MPNet.
+    Mpnet,
+}
 
 /// How the vectors of a text's tokens become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,15 +28,92 @@ pub enum Pooling {
     Mean,
     /// The first token's vector.
     Cls,
+    /// The largest of the tokens' floats at each place.
+    Max,
+    /// The last token's vector.
+    LastToken,
 }
 
-/// An encoder of the BERT family: token, position and type embeddings, then
-/// layers of attention and a feed-forward network of erf-GELU, each with a
-/// residual and a norm behind it (Devlin and others, 2018, section 3 and
-/// appendix A.2). No decoder, no relative positions.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A function of each float between two products, or behind the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// The float itself.
+    Identity,
+    /// x · Φ(x), by the error function.
+    Gelu,
+    /// The approximation of gelu by tanh.
+    GeluTanh,
+    /// 0 where the float is negative.
+    Relu,
+    /// x · sigmoid(x), also called swish.
+    Silu,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// 1 / (1 + e⁻ˣ).
+    Sigmoid,
+}
+
+impl Activation {
+    /// The function of a chain; `None` for the identity.
+    pub(super) fn function(self) -> Option<UnaryFn> {
+        match self {
+            Activation::Identity => None,
+            Activation::Gelu => Some(UnaryFn::Gelu),
+            Activation::GeluTanh => Some(UnaryFn::GeluTanh),
+            Activation::Relu => Some(UnaryFn::Relu),
+            Activation::Silu => Some(UnaryFn::Silu),
+            Activation::Tanh => Some(UnaryFn::Tanh),
+            Activation::Sigmoid => Some(UnaryFn::Sigmoid),
+        }
+    }
+}
+
+/// Where a tensor is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// In `model.safetensors`, behind one of the family's prefixes.
+    Encoder,
+    /// In `model.safetensors`, by its whole name.
+    Head,
+    /// In the file of this name, by its whole name.
+    Module(String),
+}
+
+impl Source {
+    /// The name of the file.
+    pub fn file(&self) -> &str {
+        match self {
+            Source::Encoder | Source::Head => "model.safetensors",
+            Source::Module(file) => file,
+        }
+    }
+}
+
+/// A layer behind the pooling: a `Dense` module, or a part of a classification head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dense {
+    /// Where its tensors are.
+    pub source: Source,
+    /// The name of the tensors, without `.weight` and `.bias`.
+    pub name: String,
+    /// Floats that go in.
+    pub inputs: u32,
+    /// Floats that come out.
+    pub outputs: u32,
+    /// Whether it has a bias.
+    pub has_bias: bool,
+    /// What is done with each float that comes out.
+    pub activation: Activation,
+}
+
+/// An encoder: embeddings of tokens, of positions and of types, then layers of attention and a
+/// feed-forward network, each with a residual and a norm behind it (Devlin and others, 2018,
+/// section 3 and appendix A.2), then what makes one vector of the tokens' vectors.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Floats of a token's vector, and of the result.
+    /// How the tensors are named.
+    pub family: Family,
+    /// Floats of a token's vector.
     pub hidden: u32,
     /// Layers.
     pub layers: u32,
@@ -28,29 +121,57 @@ pub struct Config {
     pub heads: u32,
     /// Floats between the two products of a feed-forward network.
     pub intermediate: u32,
+    /// What is done between the two products of a feed-forward network.
+    pub activation: Activation,
     /// Tokens of the vocabulary: all ids are below.
     pub vocab: u32,
     /// Rows of the table of positions.
     pub positions: u32,
-    /// The row of a text's first token in the table of positions: 0, and in RoBERTa 1 + the id of
-    /// the padding.
+    /// The row of a text's first token in the table of positions: 0, and where texts are padded
+    /// with an id that has no position, 1 + that id.
     pub first_position: u32,
-    /// Rows of the table of types. Every token has the first one.
+    /// Rows of the table of types; 0 where there is no such table. The tokens of a single text have
+    /// the first type, those of a pair's second text the second.
     pub types: u32,
+    /// Whether how far apart two tokens are adds to the score of an attention, by one table for all
+    /// layers (Raffel and others, 2020, section 2.1).
+    pub has_distance_bias: bool,
     /// The number that is added to variances before their square root is taken.
     pub epsilon: f32,
     /// How tokens become one vector.
     pub pooling: Pooling,
-    /// Whether the vector is divided by its length.
+    /// Layers behind the pooling, in order.
+    pub dense: Vec<Dense>,
+    /// Floats that are left of a vector that is cut off; `None` where it is whole.
+    pub cut: Option<u32>,
+    /// Whether the vector is divided by its length at last.
     pub normalize: bool,
-    /// The most tokens of a text, `[CLS]` and `[SEP]` included.
+    /// The most tokens of a text, those at its ends included.
     pub max_tokens: u32,
 }
 
-/// The most layers whose nodes fit a chain: 37 for each layer, and 40 besides.
-const MAX_LAYERS: u32 = 26;
+/// The most layers whose nodes fit a chain: 37 for each layer, and 62 besides.
+pub(super) const MAX_LAYERS: u32 = 26;
+
+/// The most layers behind the pooling whose nodes fit a chain as well: 6 for each.
+pub(super) const MAX_DENSE: usize = 4;
 
 impl Config {
+    /// Floats of the vector that comes out.
+    pub fn dimensions(&self) -> u32 {
+        self.cut.unwrap_or(self.pooled())
+    }
+
+    /// Floats of the vector before it is cut.
+    pub(super) fn pooled(&self) -> u32 {
+        self.dense.last().map_or(self.hidden, |last| last.outputs)
+    }
+
+    /// The id that texts are padded with, where that id has no position.
+    pub fn padding(&self) -> Option<u32> {
+        self.first_position.checked_sub(1)
+    }
+
     /// Checks that a forward pass of these sizes is possible.
     ///
     /// # Errors
@@ -64,7 +185,6 @@ impl Config {
             ("intermediate_size", self.intermediate),
             ("vocab_size", self.vocab),
             ("max_position_embeddings", self.positions),
-            ("type_vocab_size", self.types),
         ];
         for (field, size) in sizes {
             if size == 0 {
@@ -73,8 +193,15 @@ impl Config {
         }
         if !self.hidden.is_multiple_of(self.heads) || self.hidden / self.heads > MAX_HEAD {
             let most = MAX_HEAD.to_string();
-            let rule = ["must share hidden_size evenly, in heads of at most ", &most].concat();
-            return Err(refuse("num_attention_heads", self.heads, &rule));
+            let hidden = self.hidden.to_string();
+            let rule = [
+                "must divide hidden_size ",
+                &hidden,
+                " into heads of at most ",
+                &most,
+                " floats",
+            ];
+            return Err(refuse("num_attention_heads", self.heads, &rule.concat()));
         }
         if self.layers > MAX_LAYERS {
             let rule = ["must be at most ", &MAX_LAYERS.to_string()].concat();
@@ -88,16 +215,13 @@ impl Config {
             ("hidden_size", self.hidden.saturating_mul(3)),
         ] {
             if u64::from(rows) * u64::from(self.hidden) > u64::from(MAX_ELEMENTS) {
-                return Err(refuse(
-                    field,
-                    rows,
-                    "times hidden_size must be at most 2^30",
-                ));
+                let rule = "times hidden_size must be at most 2^30";
+                return Err(refuse(field, rows, rule));
             }
         }
         if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
             return Err(Error::InvalidInput(
-                "config.json: layer_norm_eps must be a number from 0 on".into(),
+                "config.json: layer_norm_eps must be a number from 0".into(),
             ));
         }
         let most = self.positions.saturating_sub(self.first_position);
@@ -114,11 +238,50 @@ impl Config {
                 .concat(),
             ));
         }
-        Ok(())
+        self.validate_dense()
+    }
+
+    fn validate_dense(&self) -> Result<(), Error> {
+        if self.dense.len() > MAX_DENSE {
+            let most = MAX_DENSE.to_string();
+            let problem = ["modules.json: at most ", &most, " Dense modules are known"];
+            return Err(Error::UnknownModel(problem.concat()));
+        }
+        let mut floats = self.hidden;
+        for layer in &self.dense {
+            let elements = u64::from(layer.inputs) * u64::from(layer.outputs);
+            let fits = layer.inputs == floats && layer.outputs > 0;
+            if !fits || elements > u64::from(MAX_ELEMENTS) {
+                let (inputs, floats) = (layer.inputs.to_string(), floats.to_string());
+                let problem = [
+                    "the layer ",
+                    &layer.name,
+                    " behind the pooling takes ",
+                    &inputs,
+                    " floats, but gets ",
+                    &floats,
+                ];
+                return Err(Error::InvalidInput(problem.concat()));
+            }
+            floats = layer.outputs;
+        }
+        match self.cut {
+            Some(cut) if cut == 0 || cut >= floats => {
+                let (cut, floats) = (cut.to_string(), floats.to_string());
+                let problem = [
+                    "dimensions must be a whole number from 1 and below the model's ",
+                    &floats,
+                    ", got ",
+                    &cut,
+                ];
+                Err(Error::InvalidInput(problem.concat()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 fn refuse(field: &str, given: u32, rule: &str) -> Error {
     let given = given.to_string();
-    Error::InvalidInput(["config.json: ", field, " ", &given, " ", rule].concat())
+    Error::InvalidInput(["config.json: ", field, " ", rule, ", got ", &given].concat())
 }

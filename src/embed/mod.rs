@@ -1,20 +1,25 @@
-//! Text embeddings by encoders of the BERT family: a model's sizes and tensors, and the chain that
-//! computes a vector from a text's tokens.
+//! Encoders of texts: what a model's folder says, the model's tensors, and the chain that computes
+//! a vector, or the score of a pair, from tokens.
 //!
-//! The faces read files and parse JSON. There is no device here: the result is a chain like any
-//! other.
+//! The faces read files. There is no device here: the result is a chain like any other.
 
 mod activations;
 mod config;
+mod fidelity;
 mod forward;
+mod stages;
 mod weights;
 
+pub mod folder;
+pub mod json;
 pub mod tokenizer;
 
 pub use activations::Activations;
-pub use config::{Config, Pooling};
-pub use forward::{forward, forward_into, numbers};
-pub use weights::{PREFIXES, Role, Weight, weights};
+pub use config::{Activation, Config, Dense, Family, Pooling, Source};
+pub use fidelity::{MOST_TOKENS, TEXTS, check_fidelity, cosine, drawn_ids};
+pub use forward::{Tokens, forward, forward_into, numbers};
+pub use stages::Stage;
+pub use weights::{Role, Weight, by_distance, prefixes, weights};
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;

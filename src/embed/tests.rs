@@ -10,25 +10,41 @@ use crate::tensor::Span;
 
 fn config() -> Config {
     Config {
+        family: Family::Bert,
         hidden: 64,
         layers: 2,
         heads: 2,
         intermediate: 256,
+        activation: Activation::Gelu,
         vocab: 200,
         positions: 40,
         first_position: 0,
         types: 2,
+        has_distance_bias: false,
         epsilon: 1e-12,
         pooling: Pooling::Mean,
+        dense: Vec::new(),
+        cut: None,
         normalize: true,
         max_tokens: 32,
+    }
+}
+
+fn dense(number: u32, outputs: u32) -> Dense {
+    Dense {
+        source: Source::Module(format!("{number}_Dense/model.safetensors")),
+        name: "linear".into(),
+        inputs: 64,
+        outputs,
+        has_bias: true,
+        activation: Activation::Tanh,
     }
 }
 
 fn homes(config: &Config, matrix: Home) -> Vec<Home> {
     let home = |weight: &Weight| match weight.role {
         Role::Matrix => matrix,
-        Role::Vector => Home::Resident,
+        Role::Vector | Role::Distances => Home::Resident,
     };
     weights(config).iter().map(home).collect()
 }
@@ -57,15 +73,64 @@ fn tensors_have_the_names_of_files() {
     );
 }
 
+/// The distances of transformers' `MPNetEncoder.relative_position_bucket`.
+#[test]
+fn distances_are_those_of_transformers() {
+    let config = Config {
+        heads: 2,
+        max_tokens: 200,
+        has_distance_bias: true,
+        ..config()
+    };
+    // A table whose floats are their own places.
+    let table: Vec<f32> = (0..64_u8).map(f32::from).collect();
+    let laid_out = by_distance(&config, &table);
+    assert_eq!(laid_out.len(), 2 * 399);
+    // The distance from a query to a key, and its bucket.
+    for (distance, bucket) in [
+        (0, 0),
+        (-1, 1),
+        (-7, 7),
+        (-8, 8),
+        (-11, 8),
+        (-12, 9),
+        (-16, 10),
+        (-22, 10),
+        (-23, 11),
+        (-45, 12),
+        (-46, 13),
+        (-90, 14),
+        (-91, 15),
+        (-128, 15),
+        (-199, 15),
+        (1, 17),
+        (8, 24),
+        (90, 30),
+        (91, 31),
+        (199, 31),
+    ] {
+        for head in 0..2_u8 {
+            let place = usize::from(head) * 399 + usize::try_from(distance + 199).unwrap();
+            let expected = f32::from(2 * bucket + head);
+            assert_eq!(laid_out[place], expected, "{distance}, head {head}");
+        }
+    }
+}
+
 #[test]
 fn a_layer_takes_seven_dispatches() {
-    for pooling in [Pooling::Mean, Pooling::Cls] {
+    for pooling in [
+        Pooling::Mean,
+        Pooling::Cls,
+        Pooling::Max,
+        Pooling::LastToken,
+    ] {
         for matrix in Home::ALL.into_iter().filter(|home| *home != Home::Call) {
             let config = Config {
                 pooling,
                 ..config()
             };
-            let chain = forward(&config, 9, &homes(&config, matrix)).unwrap();
+            let chain = forward(&config, Tokens::Ids(9), &homes(&config, matrix)).unwrap();
             let stages = fuse(&chain).0.stages.len();
             assert!(stages <= 7 * 2 + 3, "{pooling:?}, {matrix:?}: {stages}");
         }
@@ -77,7 +142,7 @@ fn a_layer_takes_seven_dispatches() {
 fn layers_share_their_kernels() {
     let stages = |layers| {
         let config = Config { layers, ..config() };
-        let chain = forward(&config, 9, &homes(&config, Home::Resident)).unwrap();
+        let chain = forward(&config, Tokens::Ids(9), &homes(&config, Home::Resident)).unwrap();
         fuse(&chain).0.stages
     };
     let of_many = stages(6);
@@ -99,7 +164,7 @@ fn layers_share_their_kernels() {
 fn texts_of_all_lengths_are_one_program() {
     let config = config();
     let homes = homes(&config, Home::Resident);
-    let program = |tokens| fuse(&forward(&config, tokens, &homes).unwrap()).0;
+    let program = |tokens| fuse(&forward(&config, Tokens::Ids(tokens), &homes).unwrap()).0;
     let first = program(2);
     for tokens in 3..=config.max_tokens {
         assert!(program(tokens) == first, "{tokens} tokens");
@@ -109,7 +174,7 @@ fn texts_of_all_lengths_are_one_program() {
 #[test]
 fn a_chain_survives_the_wire() {
     let config = config();
-    let chain = forward(&config, 7, &homes(&config, Home::Resident)).unwrap();
+    let chain = forward(&config, Tokens::Ids(7), &homes(&config, Home::Resident)).unwrap();
     assert_eq!(Chain::decode(&chain.encode()).unwrap(), chain);
     assert_eq!(chain.constants() as usize, numbers(&config).len());
     assert_eq!(chain.inputs().count(), 1 + weights(&config).len());
@@ -121,49 +186,67 @@ fn a_chain_survives_the_wire() {
 fn sizes_that_cannot_work_are_refused() {
     let good = config();
     good.validate().unwrap();
-    let most = |layers| Config { layers, ..good };
-    most(26).validate().unwrap();
-    forward(&most(26), 4, &homes(&most(26), Home::Resident)).unwrap();
+    let most = |layers| Config {
+        layers,
+        ..good.clone()
+    };
+    let largest = Config {
+        has_distance_bias: true,
+        dense: (0..4).map(|number| dense(number, 64)).collect(),
+        cut: Some(32),
+        ..most(26)
+    };
+    largest.validate().unwrap();
+    forward_into(&largest, Tokens::Typed(4), &homes(&largest, Home::Resident)).unwrap();
     let cases = [
-        (Config { hidden: 0, ..good }, "hidden_size 0 must be"),
         (
-            Config { heads: 3, ..good },
-            "num_attention_heads 3 must share",
+            Config {
+                hidden: 0,
+                ..good.clone()
+            },
+            "hidden_size must be at least 1, got 0",
+        ),
+        (
+            Config {
+                heads: 3,
+                ..good.clone()
+            },
+            "num_attention_heads must divide hidden_size 64",
         ),
         (
             Config {
                 hidden: 516,
                 heads: 4,
-                ..good
+                ..good.clone()
             },
-            "num_attention_heads 4 must share hidden_size evenly, in heads of at most 128",
+            "num_attention_heads must divide hidden_size 516 into heads of at most 128 floats, got 4",
         ),
-        (most(27), "num_hidden_layers 27 must be at most 26"),
+        (most(27), "num_hidden_layers must be at most 26, got 27"),
         (
             Config {
                 vocab: u32::MAX,
-                ..good
+                ..good.clone()
             },
-            "vocab_size 4294967295 times hidden_size",
+            "vocab_size times hidden_size",
         ),
         (
             Config {
                 epsilon: f32::NAN,
-                ..good
+                ..good.clone()
             },
             "layer_norm_eps",
         ),
         (
             Config {
                 max_tokens: 41,
-                ..good
+                ..good.clone()
             },
             "max_seq_length 41 must be 1 to 40",
         ),
         (
             Config {
                 first_position: 9,
-                ..good
+                ..good.clone()
             },
             "max_seq_length 32 must be 1 to 31",
         ),
@@ -173,11 +256,43 @@ fn sizes_that_cannot_work_are_refused() {
         assert!(error.contains(expected), "{error}");
     }
     for (tokens, homes) in [
-        (0, homes(&good, Home::Resident)),
-        (33, homes(&good, Home::Resident)),
-        (3, vec![Home::Resident; 3]),
+        (Tokens::Ids(0), homes(&good, Home::Resident)),
+        (Tokens::Typed(33), homes(&good, Home::Resident)),
+        (Tokens::Ids(3), vec![Home::Resident; 3]),
     ] {
         forward(&good, tokens, &homes).unwrap_err();
+    }
+}
+
+#[test]
+fn layers_behind_the_pooling_must_fit() {
+    let good = config();
+    let cases = [
+        (
+            Config {
+                cut: Some(64),
+                ..good.clone()
+            },
+            "dimensions must be a whole number from 1 and below the model's 64, got 64",
+        ),
+        (
+            Config {
+                dense: vec![dense(0, 32), dense(1, 64)],
+                ..good.clone()
+            },
+            "takes 64 floats, but gets 32",
+        ),
+        (
+            Config {
+                dense: vec![dense(0, 64); 5],
+                ..good.clone()
+            },
+            "at most 4 Dense modules",
+        ),
+    ];
+    for (config, expected) in cases {
+        let error = config.validate().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
     }
 }
 
@@ -216,7 +331,8 @@ fn activations_are_the_slots_of_the_plan() {
 
 /// Bytes of all slots of a plan of so many texts.
 fn planned_bytes(config: &Config, tokens: u32, texts: u32) -> u64 {
-    let chain = forward(config, tokens, &homes(config, Home::Resident)).expect("sound sizes");
+    let chain =
+        forward(config, Tokens::Ids(tokens), &homes(config, Home::Resident)).expect("sound sizes");
     let recipe = Recipe::fuse(&chain, &[]);
     let rows = recipe.rows().expect("a chain knows its rows");
     let words = u32::try_from(recipe.input_words(rows)).expect("few words");

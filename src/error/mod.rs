@@ -91,9 +91,15 @@ pub enum Error {
     #[error("{0}")]
     InvalidInput(String),
 
-    /// The platform has no GPU API at all.
-    #[error("{0}; open with engine 'cpu' or 'auto' to run without a GPU")]
+    /// The platform has no GPU API at all, or something that was asked for is not known here; the
+    /// sentence says what, and what to do.
+    #[error("{0}")]
     Unsupported(String),
+
+    /// A model is of a kind that is not known; the sentence names the file and the field that say
+    /// so, and what is known.
+    #[error("{0}")]
+    UnknownModel(String),
 
     /// There is no GPU adapter, or not the one that was asked for; the sentence says
     /// which, and what to do.
@@ -203,9 +209,10 @@ impl Error {
     pub const fn code(&self) -> Code {
         match self {
             Error::InvalidInput(_) => Code::InvalidInput,
-            Error::Unsupported(_) | Error::OnDevice(_) | Error::NoCpuFunction(_) => {
-                Code::Unsupported
-            }
+            Error::Unsupported(_)
+            | Error::UnknownModel(_)
+            | Error::OnDevice(_)
+            | Error::NoCpuFunction(_) => Code::Unsupported,
             Error::NoAdapter(_) => Code::NoAdapter,
             Error::TooLarge { .. }
             | Error::TooManyGroups { .. }

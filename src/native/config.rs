@@ -1,10 +1,9 @@
 //! The settings of a session, and the device that they choose.
 
-use std::time::Duration;
-
 use super::platform::{AnyDevice, Gpu};
 use crate::batch::{BatchConfig, Preset};
-use crate::device::{Adapter, Cpu, Device, GpuOptions};
+use crate::device::{Adapter, Cpu, CpuReason, Device, DeviceInfo, GpuOptions};
+use crate::driver::usual_stall_ms;
 use crate::error::Error;
 
 /// Where calls run.
@@ -52,13 +51,10 @@ pub struct Config {
     /// [`EngineChoice::Auto`] calls run on the CPU instead, which is faster.
     pub adapter: Option<Adapter>,
     /// Milliseconds without an answer after which a GPU counts as lost: what it owes is
-    /// sent to the next one. The last handle waits no longer for a GPU either. By default
-    /// 10,000; more than 0.
-    pub stall_ms: f64,
+    /// sent to the next one. The last handle waits no longer for a GPU either. More than 0; `None`,
+    /// the default, is 10,000, and 60,000 for a GPU in software.
+    pub stall_ms: Option<f64>,
 }
-
-/// The default of [`Config::stall_ms`].
-pub(super) const STALL_MS: f64 = 10_000.0;
 
 impl Default for Config {
     fn default() -> Self {
@@ -73,7 +69,7 @@ impl From<Preset> for Config {
             batch: preset.config(),
             gpu: GpuOptions::default(),
             adapter: None,
-            stall_ms: STALL_MS,
+            stall_ms: None,
         }
     }
 }
@@ -81,18 +77,19 @@ impl From<Preset> for Config {
 impl Config {
     /// Refuses settings that cannot work.
     pub(super) fn validate(&self) -> Result<(), Error> {
-        if self.stall_ms.is_nan() || self.stall_ms <= 0.0 {
+        if let Some(stall_ms) = self.stall_ms
+            && (stall_ms.is_nan() || stall_ms <= 0.0)
+        {
             return Err(Error::InvalidInput(format!(
-                "stall_ms is {}; give milliseconds above 0, infinity to wait for ever",
-                self.stall_ms
+                "stall_ms is {stall_ms}; give milliseconds above 0, infinity to wait for ever"
             )));
         }
         self.batch.validate()
     }
 
-    /// The longest that a GPU may owe an answer.
-    pub(super) fn stall(&self) -> Duration {
-        Duration::try_from_secs_f64(self.stall_ms / 1e3).unwrap_or(Duration::MAX)
+    /// The longest that this device may owe an answer, in milliseconds.
+    pub(super) fn stall_ms(&self, device: &DeviceInfo) -> f64 {
+        self.stall_ms.unwrap_or_else(|| usual_stall_ms(device))
     }
 }
 
@@ -108,13 +105,21 @@ pub(super) async fn open_device(config: &Config) -> Result<AnyDevice, Error> {
         EngineChoice::Gpu => open_gpu(config).await.map(AnyDevice::Gpu),
         EngineChoice::Auto => match open_gpu(config).await {
             Ok(gpu) if !gpu.info().software => Ok(AnyDevice::Gpu(gpu)),
-            Ok(_) => Ok(AnyDevice::Cpu(Cpu::default())),
-            Err(Error::NoAdapter(_) | Error::Unsupported(_)) if config.adapter.is_none() => {
-                Ok(AnyDevice::Cpu(Cpu::default()))
+            Ok(_) => Ok(instead_of_gpu(CpuReason::SoftwareAdapter)),
+            Err(Error::NoAdapter(_)) if config.adapter.is_none() => {
+                Ok(instead_of_gpu(CpuReason::NoAdapter))
+            }
+            Err(Error::Unsupported(_)) if config.adapter.is_none() => {
+                Ok(instead_of_gpu(CpuReason::Unsupported))
             }
             Err(error) => Err(error),
         },
     }
+}
+
+/// The CPU, where the settings would have a GPU.
+pub(super) fn instead_of_gpu(reason: CpuReason) -> AnyDevice {
+    AnyDevice::Cpu(Cpu::instead_of_gpu(reason))
 }
 
 /// Opens the GPU that the settings ask for.

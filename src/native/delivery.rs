@@ -4,9 +4,10 @@
 
 use rayon::prelude::*;
 
+use super::copies::{copies_of_a_core, result_threads};
 use super::recipient::Recipient;
-use super::result_buffer::{SHARE, Words};
-use crate::device::{Readback, cores};
+use super::result_buffer::Words;
+use crate::device::Readback;
 use crate::error::Error;
 use crate::session::{self, Facts};
 
@@ -77,9 +78,9 @@ fn fill_whole(parts: &mut [Part], words: &[u32]) {
         }
     };
     let average = size_of_val(words) / parts.len().max(1);
-    match cores().filter(|_| parts.len() > 1 && average >= WORTH_A_CORE) {
+    match result_threads().filter(|_| parts.len() > 1 && average >= WORTH_A_CORE) {
         Some(pool) => {
-            let few = (SHARE / average).max(1);
+            let few = copies_of_a_core(parts.len(), average);
             pool.install(|| parts.par_iter_mut().with_min_len(few).for_each(fill));
         }
         None => parts.iter_mut().for_each(fill),

@@ -133,6 +133,29 @@ impl Gpus {
         waited(self.stream(Ready(source.into_iter()), call))
     }
 
+    /// [`Gpu::recycle`] for results of [`Gpus::stream`]: lends the memory of a result to the session
+    /// that has been lent the least.
+    ///
+    /// ```
+    /// use framebatch::{Config, Gpus, State};
+    ///
+    /// let gpus = Gpus::open_blocking(Config::default())?;
+    /// let chunks = (0..20).map(|_| vec![State::default(); 1000]);
+    /// for gradients in gpus.stream_blocking(chunks, |gpu, states| gpu.compute_gradients(&states)) {
+    ///     gpus.recycle(gradients?);
+    /// }
+    /// # Ok::<(), framebatch::Error>(())
+    /// ```
+    pub fn recycle(&self, result: Vec<f32>) {
+        let lent = |gpu: &&Gpu| {
+            let state = gpu.shared().lock();
+            (state.closed.is_some(), state.spare.floats())
+        };
+        if let Some(gpu) = self.sessions.iter().min_by_key(lent) {
+            gpu.recycle(result);
+        }
+    }
+
     /// Counts of each session since it was opened.
     pub fn stats(&self) -> Vec<Stats> {
         self.sessions.iter().map(Gpu::stats).collect()

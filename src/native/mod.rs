@@ -13,6 +13,7 @@ mod clips;
 mod compile_jobs;
 mod compiles;
 mod config;
+mod copies;
 mod deadlines;
 mod delivery;
 mod device_event;
@@ -74,7 +75,8 @@ pub use clips::Clip;
 pub use config::{Config, EngineChoice};
 pub use device_event::DeviceEvent;
 pub use embedder::{
-    Embedder, EmbedderOptions, EmbedderStats, Embedding, Embeddings, LongTexts, ModelFiles,
+    Embedder, EmbedderOptions, EmbedderStats, Embedding, Embeddings, LongTexts, ModelFiles, Ranked,
+    Ranking, Reranker, RerankerOptions, Scores,
 };
 pub use gpu::Gpu;
 pub use gpus::{Gpus, adapters};

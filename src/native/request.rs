@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::embedder::{Destination, Encoder};
 use super::parameter::{Checked, Parameter, Wanted, invalid};
+use crate::embed::Tokens;
 use crate::error::Error;
 use crate::graph::chain::Chain;
 use crate::graph::insertion::Insertion;
@@ -24,8 +25,8 @@ pub(super) enum Structure {
     Chain(Chain),
     /// The chain of a function.
     Recorded(RecordedChain),
-    /// An encoder over a text of this many tokens.
-    Embedding(Arc<Encoder>, u32, Destination),
+    /// An encoder over a text of these tokens.
+    Embedding(Arc<Encoder>, Tokens, Destination),
     Sampling(Sampling),
     Searching(Searching),
     Insertion(Insertion),

@@ -1,8 +1,6 @@
 //! Results as callers get them, and memory that callers gave back for results to come.
 
-use rayon::prelude::*;
-
-use crate::device::cores;
+use super::copies::{append, copy_result};
 use crate::ops::State;
 
 /// Floats of the smallest result whose memory is worth keeping: below that the
@@ -12,9 +10,6 @@ pub(super) const SMALLEST: usize = 16 << 10;
 /// The most results that are kept, which is as many as streams have in flight.
 pub(super) const MOST: usize = 64;
 pub(super) const MOST_FLOATS: usize = (512 << 20) / size_of::<f32>();
-
-/// Bytes that one core copies; larger results are copied by several cores at once.
-pub(super) const SHARE: usize = 64 << 10;
 
 /// A result, or the first parts of one.
 #[derive(Debug)]
@@ -71,23 +66,7 @@ where
     if all.len() < end {
         all.resize(end, T::default());
     }
-    let (share, place) = (SHARE / size_of::<T>(), &mut all[at..end]);
-    let Some(pool) = cores().filter(|_| part.len() > share) else {
-        return place.copy_from_slice(part);
-    };
-    let shares = part.par_chunks(share);
-    let shares = shares.zip(place.par_chunks_mut(share));
-    pool.install(|| shares.for_each(|(from, to)| to.copy_from_slice(from)));
-}
-
-/// Appends a part of a result. The first write to fresh memory takes several times as long as
-/// the copy, so the cores share that too.
-fn append<T: Copy + Send + Sync>(all: &mut Vec<T>, part: &[T]) {
-    let share = SHARE / size_of::<T>();
-    match cores().filter(|_| part.len() > share) {
-        Some(pool) => pool.install(|| all.par_extend(part.par_iter().with_min_len(share))),
-        None => all.extend_from_slice(part),
-    }
+    copy_result(part, &mut all[at..end]);
 }
 
 /// Memory of results that callers gave back, for results to come: the system takes as long to hand
@@ -101,9 +80,9 @@ impl Spare {
     /// Keeps the memory of a result, or hands the result back where it is small or there is no
     /// room.
     pub(super) fn give(&mut self, result: Vec<f32>) -> Option<Vec<f32>> {
-        let kept: usize = self.kept.iter().map(Vec::capacity).sum();
         let is_worth_it = result.capacity() >= SMALLEST;
-        if is_worth_it && self.kept.len() < MOST && kept + result.capacity() <= MOST_FLOATS {
+        let has_room = self.floats() + result.capacity() <= MOST_FLOATS;
+        if is_worth_it && self.kept.len() < MOST && has_room {
             self.kept.push(result);
             return None;
         }
@@ -122,6 +101,11 @@ impl Spare {
             Some((at, _)) => self.kept.swap_remove(at),
             None => Vec::new(),
         }
+    }
+
+    /// How many floats the kept memory has room for.
+    pub(super) fn floats(&self) -> usize {
+        self.kept.iter().map(Vec::capacity).sum()
     }
 
     /// Frees all memory that is kept.

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::compile_jobs::CompileJobs;
-use super::config::{Config, PAUSES};
+use super::config::{Config, PAUSES, instead_of_gpu};
 use super::deadlines::Deadlines;
 use super::indexes::Indexes;
 use super::listeners::Listeners;
@@ -26,7 +26,7 @@ use super::state_lock::{Guard, StateLock};
 use super::store::Clips;
 use super::waiters::{Waiter, Waiters};
 use crate::batch::{Due, Overflow, Ticket};
-use crate::device::{Cpu, Device};
+use crate::device::{Cpu, CpuReason, Device};
 use crate::driver::{Driver, DriverConfig};
 use crate::error::Error;
 use crate::session::{Model, Routing, Session};
@@ -67,14 +67,15 @@ impl Shared {
         let overflow = batch.overflow;
         let routing = routing.map(Routing::from);
         let cpu = AnyDevice::Cpu(Cpu::default());
+        let stall_ms = config.stall_ms(&device.info());
         let mut session = Session::new(device, batch)?.with_companion(cpu, routing);
         if purpose == Purpose::Explain {
             session.begin_explain();
         }
         let driving = DriverConfig {
-            stall_ms: config.stall_ms,
+            stall_ms,
             pauses: &PAUSES,
-            cpu: || AnyDevice::Cpu(Cpu::default()),
+            cpu: || instead_of_gpu(CpuReason::DeviceLost),
         };
         Ok(Shared {
             state: StateLock::new(State {
@@ -100,7 +101,7 @@ impl Shared {
             sound: Arc::new(AtomicBool::new(true)),
             overflow,
             purpose,
-            stall: config.stall(),
+            stall: Duration::try_from_secs_f64(stall_ms / 1e3).unwrap_or(Duration::MAX),
         })
     }
 

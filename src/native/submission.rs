@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use futures_channel::oneshot;
 
 use super::call::Call;
+use super::copies;
 use super::embedder::Burden;
 use super::recipient::Recipient;
 use super::request::{Request, Structure};
@@ -346,7 +347,7 @@ impl State {
         let room: &mut [u8] = bytemuck::cast_slice_mut(&mut room[..carried]);
         let mut at = 0;
         for operand in request.operands() {
-            room[at..at + operand.len()].copy_from_slice(operand);
+            copies::copy_operand(operand, &mut room[at..at + operand.len()]);
             at += operand.len().next_multiple_of(16);
         }
         Ok(())
@@ -358,7 +359,7 @@ fn rows(request: &Request<'_>) -> Result<u32, Error> {
         return Ok(0); // A chain knows its rows, and costs nothing.
     }
     u32::try_from(request.rows).map_err(|_| Error::TooLarge {
-        what: "a call's operands",
+        what: "what a call reads",
         need: request.operands().map(|o| o.len() as u64).sum(),
         limit: u32::MAX.into(),
     })

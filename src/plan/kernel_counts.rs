@@ -86,6 +86,8 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> KernelCounts {
         places: 1.0,
     };
     let (mut query, mut keys_per_query) = (None, 1.0);
+    // The load of a bias, and how many of its floats are read.
+    let mut bias = None;
     let flops = match &stage.body {
         Body::Map(map) => {
             outer.rank = map.rank;
@@ -109,15 +111,18 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> KernelCounts {
             outer.places = elements / inner.places;
             (outer.rank, inner.rank) = (heads.outer, 1);
             (query, keys_per_query) = (Some(heads.loads[0]), keys / queries);
+            let distances = f64::from(heads.heads) * (queries + keys - 1.0);
+            bias = heads.bias.map(|load| (load, distances));
             // Each query of a causal attention sees one key less than the query behind it.
             let hidden = if heads.is_causal { queries - 1.0 } else { 0.0 };
             4.0 * elements * (keys - hidden / 2.0)
         }
         Body::Named(..) | Body::Search(_) => 0.0, // Chains have no such stage.
     };
-    let mut words = elements;
+    let mut words = elements + bias.map_or(0.0, |(_, floats)| floats);
     for (at, (load, strides)) in (0..).zip(stage.loads.iter().zip(&layout.strides)) {
         let read = match load.access {
+            _ if bias.is_some_and(|(load, _)| load == at) => continue,
             Access::Flat | Access::Found => elements,
             Access::Whole => entry.word(*strides) * f64::from(stage.lanes(at)),
             // A gather reads an element for each that is looked for.

@@ -79,7 +79,14 @@ fn chains_are_counted_by_hand() {
         let (count, is_causal) = (2, true);
         attention(chain, x, Heads { count, is_causal })
     };
-    let cases: [Counted; 11] = [
+    let biased = |chain: &mut Chain, x: &[NodeId]| {
+        let scale = chain.constant().expect("room");
+        let (count, is_causal) = (2, false);
+        let heads = Heads { count, is_causal };
+        let made = chain.biased_attention(heads, [x[0], x[1], x[2]], scale, x[3]);
+        made.expect("fits")
+    };
+    let cases: [Counted; 12] = [
         // n sums; two operands and a result.
         ("add", &[&[1000], &[1000]], add, [1000.0, 12_000.0]),
         ("add of 3", &[&[3], &[3]], add, [3.0, 36.0]),
@@ -120,6 +127,13 @@ fn chains_are_counted_by_hand() {
             &[&[6, 8], &[10, 8], &[10, 8]],
             whole,
             [2.0 * 60.0 * 16.0, 4.0 * (48.0 + 80.0 + 80.0 + 48.0)],
+        ),
+        // A bias of 15 distances for each head besides.
+        (
+            "biased attention",
+            &[&[6, 8], &[10, 8], &[10, 8], &[2, 15]],
+            biased,
+            [2.0 * 60.0 * 16.0, 4.0 * (48.0 + 80.0 + 80.0 + 48.0 + 30.0)],
         ),
         // The queries see 5 to 10 keys, 45 in all.
         (

@@ -177,13 +177,16 @@ impl Fold {
     }
 }
 
-/// softmax(q·kᵀ · scale)·v for each head of each row of queries, where the scale is the stage's
-/// scalar. Scores are never in memory.
+/// softmax(q·kᵀ · scale + bias)·v for each head of each row of queries, where the scale is the
+/// stage's scalar. Scores are never in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attention {
     /// The loads of queries, keys and values. For each, an entry has the strides of the stack's
     /// dimensions, then the stride from row to row, then the stride from float to float.
     pub loads: [u32; 3],
+    /// The load of the bias, if there is one. Its strides behind those of the stack are those from
+    /// distance to distance and from head to head.
+    pub bias: Option<u32>,
     /// Dimensions that tell queries apart: those of the stack, and rows.
     pub outer: u32,
     /// Heads that lie side by side in a row.

@@ -40,11 +40,11 @@ impl Display for Stage {
             Body::Attention(of) => {
                 let [q, k, v] = of.loads.map(|load| self.loads[load as usize].source);
                 let causal = if of.is_causal { "causal " } else { "" };
-                write!(
-                    f,
-                    "{causal}attention({q}, {k}, {v}; {} x {})",
-                    of.heads, of.size
-                )
+                write!(f, "{causal}attention({q}, {k}, {v}")?;
+                if let Some(bias) = of.bias {
+                    write!(f, " + {}", self.loads[bias as usize].source)?;
+                }
+                write!(f, "; {} x {})", of.heads, of.size)
             }
             Body::Named(kernel, _) => f.write_str(kernel.name()),
             Body::Search(_) => f.write_str("search"),

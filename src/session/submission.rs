@@ -43,7 +43,7 @@ impl<D: Device> Session<D> {
         let words = u32::try_from(words).ok().filter(|_| need <= limit);
         let Some(words) = words else {
             return Err(Error::TooLarge {
-                what: "a call's operands",
+                what: "what a call reads",
                 need,
                 limit,
             });

@@ -5,7 +5,7 @@ use wasm_bindgen::JsValue;
 
 use super::fields::Fields;
 use crate::batch::{BatchConfig, Capacity, Overflow, Policy, Preset};
-use crate::device::{AnyDevice, Cpu, Device, Gpu, GpuOptions, PowerPreference};
+use crate::device::{AnyDevice, Cpu, CpuReason, Device, Gpu, GpuOptions, PowerPreference};
 use crate::error::Error;
 use crate::session::{Model, Routing};
 
@@ -15,8 +15,8 @@ pub(super) struct Options {
     pub(super) engine: Engine,
     pub(super) batch: BatchConfig,
     pub(super) gpu: GpuOptions,
-    /// Milliseconds without an answer after which a GPU counts as lost.
-    pub(super) stall_ms: f64,
+    /// Milliseconds without an answer after which a GPU counts as lost, if given.
+    pub(super) stall_ms: Option<f64>,
 }
 
 /// The device to take.
@@ -29,10 +29,6 @@ pub(super) enum Engine {
     /// The CPU.
     Cpu,
 }
-
-/// Milliseconds without an answer after which a GPU counts as lost, unless given: longer than any
-/// batch should take, and shorter than people wait.
-const STALL_MS: f64 = 10_000.0;
 
 /// Every option, so that a wrong name can be answered with the right ones.
 const NAMES: [&str; 19] = [
@@ -107,7 +103,7 @@ pub(super) fn read_options(value: &JsValue) -> Result<Options, Error> {
         engine,
         batch: batch_config(&fields)?,
         gpu,
-        stall_ms: fields.whole("stallMs")?.map_or(STALL_MS, |ms| ms as f64),
+        stall_ms: fields.whole("stallMs")?.map(|ms| ms as f64),
     })
 }
 
@@ -168,12 +164,25 @@ pub(super) async fn open_device(engine: Engine, options: &GpuOptions) -> Result<
             Ok(gpu) if !gpu.info().software => Ok(AnyDevice::Gpu(gpu)),
             Ok(mut software) => {
                 software.destroy();
-                Ok(AnyDevice::Cpu(Cpu::default()))
+                Ok(instead_of_gpu(CpuReason::SoftwareAdapter))
             }
             // A feature or limit that this machine lacks is an error, also where the CPU could do.
             Err(error @ Error::InvalidInput(_)) => Err(error),
-            Err(_) => Ok(AnyDevice::Cpu(Cpu::default())),
+            Err(Error::Unsupported(_)) => Ok(instead_of_gpu(without_web_gpu())),
+            Err(_) => Ok(instead_of_gpu(CpuReason::NoAdapter)),
         },
+    }
+}
+
+fn instead_of_gpu(reason: CpuReason) -> AnyDevice {
+    AnyDevice::Cpu(Cpu::instead_of_gpu(reason))
+}
+
+/// Why there is no WebGPU: browsers hide it from pages of insecure addresses.
+fn without_web_gpu() -> CpuReason {
+    match property(&js_sys::global(), "isSecureContext").as_bool() {
+        Some(false) => CpuReason::InsecureContext,
+        _ => CpuReason::Unsupported,
     }
 }
 
@@ -195,16 +204,16 @@ pub(super) fn routing(engine: Engine, batch: &BatchConfig) -> Option<Routing> {
 
 async fn open_gpu(options: &GpuOptions) -> Result<Gpu, Error> {
     // wgpu panics in environments without a navigator, such as Node.
-    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).unwrap_or_default();
-    let is_object = navigator.is_object();
-    if !is_object
-        || Reflect::get(&navigator, &"gpu".into())
-            .unwrap_or_default()
-            .is_falsy()
-    {
+    let navigator = property(&js_sys::global(), "navigator");
+    if !navigator.is_object() || property(&navigator, "gpu").is_falsy() {
         return Err(Error::Unsupported(
-            "there is no WebGPU here (navigator.gpu is missing)".into(),
+            "there is no WebGPU here (navigator.gpu is missing); open with engine 'cpu' or 'auto' to run without a GPU".into(),
         ));
     }
     Gpu::open(options).await
+}
+
+/// A property of an object; undefined where it cannot be read.
+fn property(object: &JsValue, name: &str) -> JsValue {
+    Reflect::get(object, &name.into()).unwrap_or_default()
 }

@@ -47,6 +47,9 @@ pub(super) struct Inner {
     pub(super) calibrated: RefCell<Option<Function>>,
     /// Why the last method failed.
     pub(super) failure: RefCell<JsValue>,
+    /// Whether TypeScript fills the tensors of another device later than it was told of the
+    /// device.
+    pub(super) is_waiting: Cell<bool>,
     /// The engine that another device is opened for after a loss.
     pub(super) engine: config::Engine,
     pub(super) gpu_options: GpuOptions,

@@ -28,8 +28,8 @@ use self::config::{Options, read_options};
 use self::header::Header;
 use self::inner::Inner;
 use crate::batch::{Due, LowWork, Millis, Priority, Ticket};
-use crate::device::{AnyDevice, Clock, Cpu, Engine};
-use crate::driver::{Driver, DriverConfig};
+use crate::device::{AnyDevice, Clock, Cpu, CpuReason, Device, Engine};
+use crate::driver::{Driver, DriverConfig, usual_stall_ms};
 use crate::embed::Activations;
 use crate::error::Error;
 use crate::graph::Timing;
@@ -66,6 +66,7 @@ impl Core {
             stall_ms,
         } = read_options(&options)?;
         let device = config::open_device(engine, &gpu).await?;
+        let stall_ms = stall_ms.unwrap_or_else(|| usual_stall_ms(&device.info()));
         let routing = config::routing(engine, &batch);
         let session = Session::new(device, batch)?;
         let mut session = session.with_companion(AnyDevice::Cpu(Cpu::default()), routing);
@@ -74,7 +75,7 @@ impl Core {
         let config = DriverConfig {
             stall_ms,
             pauses: &recovery::PAUSES,
-            cpu: || AnyDevice::Cpu(Cpu::default()),
+            cpu: || AnyDevice::Cpu(Cpu::instead_of_gpu(CpuReason::DeviceLost)),
         };
         let inner = Inner {
             driver: RefCell::new(Driver::new(session, config)),
@@ -88,17 +89,11 @@ impl Core {
             gpu_options: gpu,
             stall_ms,
             calibrated: RefCell::default(),
+            is_waiting: Cell::default(),
             alarm: Cell::new(f64::INFINITY),
         };
         let inner = Rc::new(inner);
         inner.watch();
-        let is_gpu = matches!(inner.session().device(), AnyDevice::Gpu(_));
-        if matches!(engine, config::Engine::Auto) && !is_gpu {
-            inner.notify(
-                "fallback",
-                "there is no GPU in hardware here; calls run on the CPU",
-            );
-        }
         Ok(Core { inner })
     }
 

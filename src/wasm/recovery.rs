@@ -78,11 +78,19 @@ impl Inner {
             self.driver.borrow_mut().take_device(found, report::now());
         drop(unneeded);
         if let Some(news) = news {
-            // When this returns, TypeScript has filled all tensors that it could.
+            // When this returns, TypeScript has filled all tensors that it could, unless it asks
+            // another thread for these.
             self.tell(news);
-            let lost = self.driver.borrow_mut().resume();
-            let why = "a tensor's data went with it; make the tensor again, or keep its source";
-            self.refuse(&lost, &Error::DeviceLost(why.into()));
+            if !self.is_waiting.take() {
+                self.resume();
+            }
         }
+    }
+
+    /// Goes on: TypeScript has filled all tensors that it could.
+    pub(super) fn resume(&self) {
+        let lost = self.driver.borrow_mut().resume();
+        let why = "a tensor's data went with it; make the tensor again, or keep its source";
+        self.refuse(&lost, &Error::DeviceLost(why.into()));
     }
 }

@@ -139,6 +139,9 @@ pub(super) fn info(info: &DeviceInfo, model: Option<(Model, bool)>, tuning: &Tun
     set(&object, "driver", &info.driver.as_str().into());
     set(&object, "software", &info.software.into());
     set(&object, "engine", &name_of(info.engine).into());
+    if let Some(reason) = info.reason {
+        set(&object, "reason", &reason.as_str().into());
+    }
     set(&object, "features", &features);
     set(&object, "limits", &limits);
     set(&object, "version", &env!("CARGO_PKG_VERSION").into());

@@ -148,6 +148,18 @@ impl Core {
         self.inner.follow_room();
     }
 
+    /// Waits for [`Core::resume`]: another thread fills the tensors of the device that was told
+    /// of just now.
+    pub fn wait(&self) {
+        self.inner.is_waiting.set(true);
+    }
+
+    /// All tensors are filled that can be.
+    pub fn resume(&self) {
+        self.inner.resume();
+        self.inner.pump_unasked();
+    }
+
     /// Gives up a tensor. Calls that were made before still read it.
     pub fn release(&self, tensor: u32) {
         self.inner.session().release(tensor);

@@ -18,7 +18,12 @@ use crate::random::{Sample, values};
 /// Attention from its definition, with what devices may be off: beside the
 /// errors of what it is made of, the weights are scaled again whenever a larger
 /// score is found, which is at most once a key.
-pub(crate) fn expected(heads: Heads, node: &Node, [q, k, v, scale]: [&Tensor; 4]) -> Vec<Q> {
+pub(crate) fn expected(
+    heads: Heads,
+    node: &Node,
+    [q, k, v, scale]: [&Tensor; 4],
+    bias: Option<&Tensor>,
+) -> Vec<Q> {
     let [.., _, width] = node.shape.dims()[..] else {
         unreachable!("an attention has rows and columns");
     };
@@ -44,7 +49,11 @@ pub(crate) fn expected(heads: Heads, node: &Node, [q, k, v, scale]: [&Tensor; 4]
                         let a = q.broadcast(&[stack, &[*row, first + i]].concat());
                         a.mul(k.broadcast(&[stack, &[key, first + i]].concat()))
                     };
-                    products(&(0..size).map(pair).collect::<Vec<_>>()).mul(scale.values[0])
+                    let pairs: Vec<_> = (0..size).map(pair).collect();
+                    let score = products(&pairs).mul(scale.values[0]);
+                    bias.map_or(score, |bias| {
+                        score.add(bias.broadcast(&[first / size, key + queries - 1 - row]))
+                    })
                 })
                 .collect();
             let most = largest(&scores, 1.0).neg();
@@ -128,6 +137,23 @@ fn sizes_around_the_borders_of_a_block() {
                 let scale = chain.constant().unwrap();
                 chain
                     .attention(Heads { count, is_causal }, [q, k, v], scale)
+                    .unwrap()
+            });
+            if is_causal && heads != 3 {
+                continue; // The mask knows nothing of a bias.
+            }
+            // A part of a longer bias, as texts of any length read.
+            check(&mut harness, &format!("{what}, biased"), |chain| {
+                let width = heads * size;
+                let q = input(chain, &[queries, width], Home::Call);
+                let k = input(chain, &[keys, width], Home::Resident);
+                let bias = input(chain, &[heads, queries + keys + 4], Home::Resident);
+                let columns = (3, (queries + keys + 2) as i32, 1);
+                let bias = chain.slice(bias, &[(0, i32::MAX, 1), columns]).unwrap();
+                let count = heads;
+                let scale = chain.constant().unwrap();
+                chain
+                    .biased_attention(Heads { count, is_causal }, [q, k, k], scale, bias)
                     .unwrap()
             });
         }
@@ -345,6 +371,13 @@ fn what_does_not_fit_is_refused_with_both_shapes() {
         count: 1,
         is_causal: false,
     };
+    let scale = chain.constant().unwrap();
+    let bias = input(&mut chain, &[1, 2], Home::Call);
+    let error = chain.biased_attention(heads, [x, x, x], scale, bias);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "attention: shapes [1, 2] and [1, 1] do not suit: a bias has a row for each head, of distances"
+    );
     let error = chain.attention(heads, [x, x, x], x).unwrap_err();
     assert!(
         error

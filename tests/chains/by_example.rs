@@ -448,7 +448,7 @@ const REFUSED: [(Record, &str); 16] = [
             let places = chain.reduce(Reduction::Argmax, x, Axes::of(&[0]))?;
             chain.unary(UnaryFn::Exp, places)
         },
-        "exp: an operand must hold floats, not indexes",
+        "exp: an operand must hold floats, not whole numbers",
     ),
     (
         |chain, x, _| {

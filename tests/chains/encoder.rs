@@ -147,7 +147,7 @@ fn encoder(sizes: Sizes, home: Home, pooling: Pooling, tokens: u32) -> Chain {
         Pooling::Mean => chain
             .reduce(Reduction::Mean, x, Axes::of(&[0]).kept())
             .unwrap(),
-        Pooling::Cls => chain.slice(x, &[(0, 1, 1)]).unwrap(),
+        _ => chain.slice(x, &[(0, 1, 1)]).unwrap(),
     };
     let x = chain.norm(Norm::Normalize, x, -1, Some(epsilon)).unwrap();
     chain.output(x).unwrap();

@@ -166,7 +166,10 @@ pub(crate) fn evaluate(chain: &Chain, inputs: &[Tensor], constants: &[f32]) -> V
                     .binary(BinaryFn::Maximum, of(1).broadcast(place));
                 raised.binary(BinaryFn::Minimum, of(2).broadcast(place))
             }),
-            Op::Attention(heads) => expected(*heads, node, [of(0), of(1), of(2), of(3)]),
+            Op::Attention(heads) => {
+                let bias = (node.operands.len() > 4).then(|| of(4));
+                expected(*heads, node, [of(0), of(1), of(2), of(3)], bias)
+            }
             Op::Dot | Op::Matmul | Op::Reduce { .. } | Op::Norm { .. } => folded(node, &known),
             _ => moved(node, &known),
         };

@@ -44,13 +44,17 @@ const WEIGHTS: &str = "model.safetensors";
 
 /// Nothing of a model stays that is refused, with a sentence that holds this.
 fn check(cases: Vec<(Files, &str)>) {
+    check_code(Code::InvalidInput, cases);
+}
+
+fn check_code(code: Code, cases: Vec<(Files, &str)>) {
     let gpu = gpu();
     for (files, expected) in cases {
         let error = match files.open(&gpu, Storage::F32) {
             Err(error) => error,
             Ok(_) => panic!("nothing was refused where {expected:?} should be"),
         };
-        assert_eq!(error.code(), Code::InvalidInput);
+        assert_eq!(error.code(), code, "{error}");
         let error = error.to_string();
         assert!(error.contains(expected), "{error}\n  is not {expected}");
         let stayed = gpu.stats().tensors.sum();
@@ -62,64 +66,78 @@ fn check(cases: Vec<(Files, &str)>) {
 fn a_description_that_makes_no_sense_is_refused() {
     let config = |from, to| replaced("config.json", from, to);
     check(vec![
-        (without("config.json"), "config.json: is missing"),
+        (without("config.json"), "config.json is missing"),
         (
             without("1_Pooling/config.json"),
-            "1_Pooling/config.json: is missing",
+            "1_Pooling/config.json is missing, which modules.json names",
         ),
         (
             changed(|files| files.set("config.json", "{")),
-            "config.json: is no JSON",
+            "config.json is no JSON: it ends too early at byte 1",
         ),
         (
             changed(|files| files.set("config.json", [0xff, 0xfe])),
-            "config.json: is not UTF-8",
-        ),
-        (
-            config("\"bert\"", "\"t5\""),
-            "model_type t5 is no known architecture",
-        ),
-        (
-            config("\"gelu\"", "\"gelu_new\""),
-            "hidden_act \"gelu_new\" is not supported; \"gelu\" is",
-        ),
-        (
-            config("absolute", "relative_key"),
-            "position_embedding_type",
+            "config.json is no JSON: expected a value at byte 0",
         ),
         (
             config("\"hidden_size\": 64", "\"hidden_size\": 65"),
-            "num_attention_heads 2 must share hidden_size evenly",
+            "num_attention_heads must divide hidden_size 65 into heads of at most 128 floats, got 2",
         ),
         (
             config("\"hidden_size\": 64", "\"hidden_size\": -1"),
-            "hidden_size -1 must be a whole number",
+            "config.json: hidden_size must be a whole number from 1 to 65536, got -1",
         ),
         (
             config("\"vocab_size\": 128", "\"x\": 0"),
-            "vocab_size is missing",
+            "config.json: vocab_size must be a whole number from 1 to 16777216, got nothing",
         ),
         (
             config("1e-12", "\"small\""),
-            "layer_norm_eps \"small\" must be a number",
+            "layer_norm_eps must be a number from 0, got \"small\"",
         ),
         (
             replaced("sentence_bert_config.json", "40", "1"),
-            "max_seq_length 1 must be a whole number from 2",
+            "max_seq_length must be a whole number from 2, got 1",
         ),
         (
             replaced("modules.json", "Normalize\"", "Dense\""),
-            "modules.json: modules [(\"Transformer\", \"\"), (\"Pooling\", \"1_Pooling\"), (\"Dense\", \"2_Dense\")] are not",
-        ),
-        (
-            replaced(
-                "1_Pooling/config.json",
-                "cls_token\": false",
-                "max_tokens\": true",
-            ),
-            "pooling [\"mean_tokens\", \"max_tokens\"] is not supported",
+            "2_Dense/config.json is missing, which modules.json names",
         ),
     ]);
+}
+
+#[test]
+fn a_model_of_another_kind_is_told_what_is_known() {
+    let config = |from, to| replaced("config.json", from, to);
+    check_code(
+        Code::Unsupported,
+        vec![
+            (
+                config("\"bert\"", "\"t5\""),
+                "config.json: model_type is \"t5\", and only bert, roberta, xlm-roberta, distilbert, mpnet are known",
+            ),
+            (
+                config("\"gelu\"", "\"quick_gelu\""),
+                "config.json: hidden_act is \"quick_gelu\", and only gelu,",
+            ),
+            (
+                config("absolute", "relative_key"),
+                "config.json: position_embedding_type is \"relative_key\", and only \"absolute\" is known",
+            ),
+            (
+                replaced("modules.json", "Normalize\"", "Asym\""),
+                "modules.json is [[\"Transformer\",\"\"],[\"Pooling\",\"1_Pooling\"],[\"Asym\",\"2_Asym\"…, and only Transformer",
+            ),
+            (
+                replaced(
+                    "1_Pooling/config.json",
+                    "cls_token\": false",
+                    "max_tokens\": true",
+                ),
+                "1_Pooling/config.json: pooling_mode is [\"mean_tokens\",\"max_tokens\"], and only one of",
+            ),
+        ],
+    );
 }
 
 #[test]

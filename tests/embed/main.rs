@@ -20,11 +20,16 @@ mod stall;
 
 mod compute;
 mod counts;
+mod families;
 mod files;
 mod folders;
 mod minilm;
 mod model;
+mod nearness;
 mod oracle;
+mod reference;
+mod rerankers;
+mod self_test;
 mod several;
 mod texts;
 mod values;

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use framebatch::Embedder;
-use framebatch::embed::{Config, Pooling, Role, weights};
+use framebatch::embed::{Activation, Config, Family, Pooling, Role, weights};
 use framebatch::{EmbedderOptions, Error, Gpu, Storage};
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -14,16 +14,21 @@ use crate::samples::Samples;
 
 /// The sizes of the tiny encoder.
 pub(crate) const TINY: Config = Config {
+    family: Family::Bert,
     hidden: 64,
     layers: 2,
     heads: 2,
     intermediate: 96,
+    activation: Activation::Gelu,
     vocab: 128,
     positions: 48,
     first_position: 0,
     types: 2,
+    has_distance_bias: false,
     epsilon: 1e-12,
     pooling: Pooling::Mean,
+    dense: Vec::new(),
+    cut: None,
     normalize: true,
     max_tokens: 40,
 };
@@ -47,13 +52,23 @@ impl Files {
         gpus: &(impl AsRef<[Gpu]> + ?Sized),
         dtype: Storage,
     ) -> Result<Embedder, Error> {
+        let options = EmbedderOptions {
+            dtype,
+            // The self-test of storage has tests of its own.
+            verify: false,
+            ..EmbedderOptions::default()
+        };
+        self.open_with(gpus, options)
+    }
+
+    pub(crate) fn open_with(
+        &self,
+        gpus: &(impl AsRef<[Gpu]> + ?Sized),
+        options: EmbedderOptions,
+    ) -> Result<Embedder, Error> {
         let files = self.0.iter();
         let files: Vec<(&str, &[u8])> =
             files.map(|(name, bytes)| (&name[..], &bytes[..])).collect();
-        let options = EmbedderOptions {
-            dtype,
-            ..EmbedderOptions::default()
-        };
         Embedder::open(gpus, &files[..], options)
     }
 }
@@ -78,7 +93,7 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
                 Role::Matrix if name.starts_with("embeddings") => (0.0, 1.0),
                 Role::Matrix => (0.0, 2.0 / (dims[1] as f32).sqrt()),
                 Role::Vector if is_norm => (1.0, 0.2),
-                Role::Vector => (0.0, 0.1),
+                Role::Vector | Role::Distances => (0.0, 0.1),
             };
             let floats = samples.units(count).into_iter();
             parts.push(Part {
@@ -147,19 +162,33 @@ pub(crate) fn folder(config: &Config, dtype: Dtype) -> Files {
     });
     let modules: Vec<String> = modules.collect();
     files.set("modules.json", format!("[\n{}\n]\n", modules.join(",\n")));
-    let (cls, mean) = (
-        config.pooling == Pooling::Cls,
-        config.pooling == Pooling::Mean,
-    );
+    let pooling = pooling_name(config.pooling);
     files.set(
         "1_Pooling/config.json",
         format!(
-            "{{\n  \"word_embedding_dimension\": {},\n  \"pooling_mode_cls_token\": {cls},\n  \"pooling_mode_mean_tokens\": {mean}\n}}\n",
-            config.hidden
+            "{{\n  \"word_embedding_dimension\": {},\n  \"pooling_mode_cls_token\": {},\n  \"pooling_mode_mean_tokens\": {}{}\n}}\n",
+            config.hidden,
+            pooling == "cls",
+            pooling == "mean",
+            match pooling {
+                "max" => ",\n  \"pooling_mode_max_tokens\": true",
+                "lasttoken" => ",\n  \"pooling_mode_lasttoken\": true",
+                _ => "",
+            }
         ),
     );
     files.set("vocab.txt", vocab(config.vocab as usize));
     files
+}
+
+/// The name of a pooling in sentence-transformers.
+pub(crate) fn pooling_name(pooling: Pooling) -> &'static str {
+    match pooling {
+        Pooling::Mean => "mean",
+        Pooling::Cls => "cls",
+        Pooling::Max => "max",
+        Pooling::LastToken => "lasttoken",
+    }
 }
 
 fn config_json(config: &Config) -> String {

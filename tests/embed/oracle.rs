@@ -25,7 +25,7 @@ impl Oracle {
         };
         let tensors = file.tensors().into_iter();
         Oracle {
-            config: *config,
+            config: config.clone(),
             tensors: tensors
                 .map(|(name, view)| (name, floats(view.data())))
                 .collect(),
@@ -51,8 +51,12 @@ impl Oracle {
         for layer in 0..self.config.layers {
             x = self.layer(&format!("encoder.layer.{layer}"), &x);
         }
-        let mut pooled = match self.config.pooling {
+        let mut pooled: Vec<f64> = match self.config.pooling {
             Pooling::Cls => x[0].clone(),
+            Pooling::LastToken => x[x.len() - 1].clone(),
+            Pooling::Max => (0..hidden)
+                .map(|k| x.iter().map(|row| row[k]).fold(f64::NEG_INFINITY, f64::max))
+                .collect(),
             Pooling::Mean => (0..hidden)
                 .map(|k| x.iter().map(|row| row[k]).sum::<f64>() / x.len() as f64)
                 .collect(),

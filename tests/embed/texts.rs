@@ -148,7 +148,7 @@ fn prompts_stand_in_front_of_texts() {
     files.set("config_sentence_transformers.json", with("\"other\""));
     let error = files.open(&gpu, Storage::F32).unwrap_err().to_string();
     assert!(
-        error.contains("default_prompt_name \"other\" names no prompt"),
+        error.contains("default_prompt_name must name one of its prompts, got \"other\""),
         "{error}"
     );
 }
@@ -187,24 +187,24 @@ fn a_tokenizer_that_is_not_known_leaves_ids() {
     for (files, expected) in [
         (bare, "tokenizer.json: is missing, and vocab.txt too"),
         (
-            kind("model", "Unigram"),
-            "model \"Unigram\" is not supported",
+            kind("model", "WordLevel"),
+            "model 'WordLevel' is not supported",
         ),
         (
-            kind("normalizer", "NFKC"),
-            "normalizer \"NFKC\" is not supported",
+            kind("normalizer", "Nmt"),
+            "normalizer 'Nmt' is not supported",
         ),
         (
-            kind("pre_tokenizer", "Metaspace"),
-            "pre_tokenizer \"Metaspace\"",
+            kind("pre_tokenizer", "UnicodeScripts"),
+            "pre_tokenizer 'UnicodeScripts'",
         ),
+        (kind("post_processor", "Other"), "post_processor 'Other'"),
         (
-            kind("post_processor", "RobertaProcessing"),
-            "post_processor",
-        ),
-        (
-            with_json(|json| json["added_tokens"][1]["single_word"] = true.into()),
-            "added token with single_word {",
+            with_json(|json| {
+                let regex = json!({ "Regex": "[a-f]+" });
+                json["normalizer"] = json!({ "type": "Replace", "pattern": regex, "content": "" });
+            }),
+            "normalizer.pattern.Regex '[a-f]+'",
         ),
     ] {
         let embedder = files.open(&gpu, Storage::F32).unwrap();
@@ -233,32 +233,108 @@ fn a_vocabulary_that_makes_no_sense_is_refused() {
     for (files, expected) in [
         (
             long,
-            "vocab.txt: has 129 tokens, but vocab_size of config.json is 128",
+            "vocab.txt: has the id 128, but vocab_size of config.json is 128",
         ),
         (short, "vocab.txt: the vocabulary has no token '[CLS]'"),
-        (no_json, "tokenizer.json: is no JSON"),
+        (
+            no_json,
+            "tokenizer.json: cannot be read as JSON: it ends too early",
+        ),
         (
             with_json(|json| json["model"]["vocab"]["fog"] = 4_000_000_000_u64.into()),
-            "id 4000000000 is not below 128",
+            "id 4000000000 of 'fog' is no id",
         ),
         (
             with_json(|json| json["model"]["vocab"]["fog"] = (-1).into()),
-            "id -1 is not below 128",
+            "id -1 of 'fog' is no id",
         ),
         (
             with_json(|json| json["model"]["vocab"] = 3.into()),
-            "model has no vocab",
+            "vocab must be ids by token",
         ),
         (
             with_json(|json| json["model"]["unk_token"] = "?!".into()),
             "the vocabulary has no token '?!'",
         ),
-        (added("id", 128.into()), "id 128 is not below 128"),
+        (
+            with_json(|json| {
+                json["added_tokens"][1]["content"] = "<new>".into();
+                json["added_tokens"][1]["id"] = 128.into();
+            }),
+            "tokenizer.json: has the id 128, but vocab_size",
+        ),
         (added("content", "".into()), "an added token is empty"),
     ] {
         let error = files.open(&gpu, Storage::F32).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}\n  is not {expected}");
     }
+}
+
+/// A `tokenizer.json` of SentencePiece's Unigram, with a few words.
+fn unigram() -> String {
+    let pieces = ["<s>", "</s>", "<unk>", "▁", "▁the", "▁cat", "s", "é", "!"];
+    let vocab = pieces
+        .iter()
+        .zip([0.0, 0.0, 0.0, -4.0, -2.0, -2.0, -3.0, -3.0, -3.0]);
+    let end = |name: &str| json!({ "SpecialToken": { "id": name, "type_id": 0 } });
+    let tokenizer = json!({
+        "normalizer": { "type": "NFC" },
+        "pre_tokenizer": { "type": "Metaspace", "replacement": "▁", "prepend_scheme": "always" },
+        "post_processor": { "type": "TemplateProcessing",
+            "single": [end("<s>"), { "Sequence": { "id": "A", "type_id": 0 } }, end("</s>")],
+            "special_tokens": {} },
+        "model": { "type": "Unigram", "unk_id": 2, "vocab": vocab.collect::<Vec<_>>() },
+    });
+    tokenizer.to_string()
+}
+
+#[test]
+fn tokens_are_told_with_their_places_in_the_text() {
+    let gpu = gpu();
+    let wordpiece = tiny(&gpu);
+    let mut files = folder(&TINY, Dtype::F32);
+    files.set("tokenizer.json", unigram());
+    let sentencepiece = files.open(&gpu, Storage::F32).unwrap();
+    files.set("sentence_bert_config.json", r#"{ "do_lower_case": true }"#);
+    let lowering = files.open(&gpu, Storage::F32).unwrap();
+    type Case<'a> = (&'a Embedder, &'a str, &'a [&'a str]);
+    let cases: [Case<'_>; 5] = [
+        (&wordpiece, "the ☃, cat", &["", "the", "☃", ",", "cat", ""]),
+        (&wordpiece, "", &["", ""]),
+        (
+            &sentencepiece,
+            "the cats!",
+            &["", "the", " cat", "s", "!", ""],
+        ),
+        (
+            &sentencepiece,
+            "The e\u{301}",
+            &["", "T", "The", " ", "e", ""],
+        ),
+        (
+            &lowering,
+            "THE İ Cats",
+            &["", "THE", " ", "İ", " Cat", "s", ""],
+        ),
+    ];
+    for (embedder, text, expected) in cases {
+        let tokens = embedder.tokenize(text).unwrap();
+        assert_eq!(tokens.ids, embedder.ids(text).unwrap(), "{text:?}");
+        let found: Vec<&str> = tokens
+            .offsets
+            .iter()
+            .map(|(from, to)| &text[*from as usize..*to as usize])
+            .collect();
+        assert_eq!(found, expected, "{text:?}");
+    }
+    let mut bare = folder(&TINY, Dtype::F32);
+    bare.0.retain(|(name, _)| name != "vocab.txt");
+    let error = bare
+        .open(&gpu, Storage::F32)
+        .unwrap()
+        .tokenize("a")
+        .unwrap_err();
+    assert!(error.to_string().contains("vocab.txt"), "{error}");
 }
 
 /// Texts of many lengths, all different.

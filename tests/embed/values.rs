@@ -1,42 +1,15 @@
 //! What embeddings are.
 
-use framebatch::embed::{Config, Pooling};
+use framebatch::embed::{Config, Family, Pooling};
 use framebatch::{Embedder, EngineChoice, Gpu, Preset, Storage};
 use safetensors::tensor::Dtype;
 
 use crate::engines::{both, both_manual, open};
 use crate::model::{TINY, folder, ids, parts, safetensors};
+use crate::nearness::{farthest, hold};
 use crate::oracle::Oracle;
 
 pub(crate) const DTYPES: [Storage; 4] = [Storage::F32, Storage::F16, Storage::Bf16, Storage::Int8];
-
-pub(crate) fn cosine(a: &[f32], b: &[f64]) -> f64 {
-    let dot = |a: &mut dyn Iterator<Item = (f64, f64)>| a.map(|(a, b)| a * b).sum::<f64>();
-    let wide = || a.iter().map(|x| f64::from(*x));
-    let length = dot(&mut wide().zip(wide())) * dot(&mut b.iter().copied().zip(b.iter().copied()));
-    dot(&mut wide().zip(b.iter().copied())) / length.sqrt()
-}
-
-pub(crate) fn farthest(a: &[f32], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    let apart = a.iter().zip(b).map(|(a, b)| (f64::from(*a) - b).abs());
-    apart.fold(0.0, f64::max)
-}
-
-/// Holds an embedding to the exact one.
-pub(crate) fn hold(what: &str, dtype: Storage, given: &[f32], exact: &[f64]) {
-    let (apart, cosine) = (farthest(given, exact), cosine(given, exact));
-    let is_near = match dtype {
-        Storage::F32 => apart <= 2e-6,
-        Storage::F16 => cosine >= 0.99999,
-        Storage::Bf16 | Storage::Int8 => cosine >= 0.999,
-        Storage::Auto => unreachable!("tests say what they want"),
-    };
-    assert!(
-        is_near,
-        "{what}, {dtype:?}: {apart:e} apart, cosine {cosine}"
-    );
-}
 
 #[test]
 fn embeddings_are_those_of_the_definition() {
@@ -47,6 +20,15 @@ fn embeddings_are_those_of_the_definition() {
             ..TINY
         },
         Config {
+            pooling: Pooling::Max,
+            ..TINY
+        },
+        Config {
+            pooling: Pooling::LastToken,
+            ..TINY
+        },
+        Config {
+            family: Family::Roberta,
             first_position: 2,
             hidden: 128,
             ..TINY
@@ -73,7 +55,7 @@ fn embeddings_are_those_of_the_definition() {
                 assert_eq!(embedder.config(), config);
                 assert_eq!(embedder.dtype(), dtype);
                 let texts = [1, 2, 3, 7, 16, 33, 40];
-                let padding = config.first_position.checked_sub(1);
+                let padding = config.padding();
                 let texts = texts.map(|tokens| {
                     let ids = ids(config, 1, tokens).into_iter();
                     // RoBERTa's padding is no part of a text.
@@ -112,7 +94,7 @@ fn vectors_that_are_not_normalized_keep_their_length() {
     }
 }
 
-fn bits(vector: &[f32]) -> Vec<u32> {
+pub(crate) fn bits(vector: &[f32]) -> Vec<u32> {
     vector.iter().map(|x| x.to_bits()).collect()
 }
 

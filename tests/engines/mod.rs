@@ -11,7 +11,14 @@ use framebatch::{BatchConfig, Config, EngineChoice, Gpu, Policy, Preset};
 
 /// A session on each engine, sending eagerly.
 pub(crate) fn both() -> [Gpu; 2] {
-    engines().map(|engine| open(engine, Preset::Eager.config()))
+    engines().map(|engine| {
+        let config = Config {
+            engine,
+            batch: Preset::Eager.config(),
+            ..Config::default()
+        };
+        open_as(config)
+    })
 }
 
 /// A session on each engine, sending only when told.
@@ -35,6 +42,11 @@ pub(crate) fn open(engine: EngineChoice, batch: BatchConfig) -> Gpu {
         batch,
         ..Config::default()
     };
+    open_as(config)
+}
+
+fn open_as(config: Config) -> Gpu {
+    let engine = config.engine;
     pollster::block_on(Gpu::open(as_asked(config)))
         .unwrap_or_else(|error| panic!("opening with {engine:?}: {error}"))
 }

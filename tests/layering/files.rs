@@ -91,7 +91,7 @@ fn statements<'a>(code: &'a str, keyword: &str) -> impl Iterator<Item = &'a str>
         let at = statement.find(keyword)?;
         let is_start = statement[..at].lines().last().is_none_or(|line| {
             let line = line.trim();
-            line.is_empty() || line.starts_with("pub")
+            line.is_empty() || line.starts_with("pub") || line.starts_with("#[")
         });
         is_start.then(|| statement[at + keyword.len()..].trim_start_matches("self::"))
     })

@@ -2,7 +2,12 @@
 
 /// The crates of the workspace, by where their sources lie. The library's crate is the first;
 /// each other crate counts as a folder.
-pub(crate) const CRATES: [&str; 3] = ["src", "core-web/src", "embeddings-web/src"];
+pub(crate) const CRATES: [&str; 4] = [
+    "src",
+    "core-web/src",
+    "embeddings-web/src",
+    "tokenizers-web/src",
+];
 
 /// Each folder, and the folders that it may import besides itself.
 pub(crate) const MAY_IMPORT: &[(&str, &[&str])] = &[
@@ -29,6 +34,7 @@ pub(crate) const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("core-web", &[]),
     // No device and no session: the WebAssembly file of embeddings computes nothing.
     ("embeddings-web", &["embed", "graph", "tensor", "error"]),
+    ("tokenizers-web", &["embed", "error"]),
 ];
 
 /// Driver, session, ops and embed, and what it takes to name their types.
@@ -84,7 +90,13 @@ pub(crate) const HOMES: [(&str, &[&str]); 4] = [
     ("js_sys", WEB),
     ("web_sys", WEB),
 ];
-const WEB: &[&str] = &["wasm/", "embeddings-web/", "error/web.rs", "_web.rs"];
+const WEB: &[&str] = &[
+    "wasm/",
+    "embeddings-web/",
+    "tokenizers-web/",
+    "error/web.rs",
+    "_web.rs",
+];
 
 /// The world outside, which comes in as an argument.
 pub(crate) const OUTSIDE: [&str; 6] = [

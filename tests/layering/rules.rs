@@ -86,7 +86,7 @@ pub(crate) fn words(code: &str) -> impl Iterator<Item = &str> {
 fn imports<'a>(path: &str, code: &'a str) -> Vec<&'a str> {
     let is_top = path.ends_with("/mod.rs") && path.matches('/').count() == 1 || !path.contains('/');
     let roots: &[&str] = match folder(path) {
-        "core-web" | "embeddings-web" => &["framebatch::"],
+        "core-web" | "embeddings-web" | "tokenizers-web" => &["framebatch::"],
         _ if is_top => &["crate::", "super::"],
         _ => &["crate::", "super::super::"],
     };

@@ -1,75 +1,11 @@
 //! Texts at random against Hugging Face's crate, and every character once.
-//!
-//! `FUZZED_TEXTS` says how many texts, 2,000 of each kind unless set.
 
 use framebatch::embed::tokenizer::{Matching, Options, Tokenizer};
 use unicode_categories::UnicodeCategories;
 use unicode_normalization_alignments::char::canonical_combining_class;
 
 use crate::peer::{Pair, ids, vocab};
-
-pub(crate) fn amount() -> usize {
-    let given = std::env::var("FUZZED_TEXTS");
-    given.map_or(2_000, |amount| amount.parse().unwrap())
-}
-
-/// Words of scripts and of what is hard in them: final sigmas, marks in any order,
-/// ideographs of every extension, emoji, controls, private use, what is unassigned.
-const ALPHABETS: [&str; 12] = [
-    "aAbBeEiI thing untokenizerly ",
-    "ΑΒΣΟΔΥσςάΐΰ \u{345}\u{301}",
-    "éÈüÅåñçßİıǅſﬁK\u{212b}Ñẞ ÀÉ",
-    "a\u{301}\u{327}\u{302e}\u{1d165}\u{1d16e}\u{5b0}\u{5bc}\u{93c}\u{334}\u{b55}é\u{2dff}",
-    "日本語のテキスト々ヴパ゛ 한국어각\u{1100}\u{1161}\u{11a8}",
-    "㐀䶿一鿿豈舘\u{fa6c}𠀀𪛟𪜀𫜿𫝀𫠟𫠠𫤠𬺯𬺰𮯠\u{2f800}\u{2fa1d}\u{30000}",
-    "👍🏽👨\u{200d}👩\u{200d}👧❤\u{fe0f}🇩🇪😀☃\u{e0067}\u{e007f}",
-    "\0\u{1}\t\n\r\u{b}\u{c}\u{7f}\u{85}\u{a0}\u{ad}\u{200b}\u{2028}\u{3000}\u{feff}\u{fffd} a",
-    "\u{e000}\u{f8ff}\u{f0000}\u{10fffd}\u{378}\u{2fe0}\u{ffff}\u{10ffff}\u{1e922}x",
-    "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~«»¿—’§¶·\u{2e52}\u{10fff}",
-    "приветМИРёЁйї नमस्तेকোৌ తెలుగు ಕೀ \u{1d15e}\u{1d1bf} ᾳΏϔ",
-    "[CLS][SEP][MASK][UNK][PAD][mask]##ing [unused0] <x>",
-];
-
-/// Texts of a few hundred characters at most.
-pub(crate) fn texts(seed: u64, amount: usize) -> impl Iterator<Item = String> {
-    let mut random = Random(seed);
-    let alphabets = ALPHABETS.map(|letters| letters.chars().collect::<Vec<char>>());
-    (0..amount).map(move |_| {
-        let mut text = String::new();
-        for _ in 0..random.next() % 12 {
-            let letters = &alphabets[random.next() as usize % alphabets.len()];
-            let length = if random.next().is_multiple_of(64) {
-                130
-            } else {
-                12
-            };
-            for _ in 0..random.next() % length {
-                let any = random.next();
-                let among = letters[any as usize % letters.len()];
-                // Now and then any character at all, low ones more often.
-                let rare = any >> 26 == 0;
-                let all = random.next() >> (11 + any % 8);
-                text.push(char::from_u32(all).filter(|_| rare).unwrap_or(among));
-            }
-            if random.next().is_multiple_of(4) {
-                text.push_str(["[MASK]", " ", "[SEP]", "<x>"][random.next() as usize % 4]);
-            }
-        }
-        text
-    })
-}
-
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed >> 32) as u32
-    }
-}
+use crate::texts::{amount, texts};
 
 #[test]
 fn texts_at_random_have_the_ids_of_the_crate() {
@@ -104,9 +40,13 @@ fn added_tokens_are_found_as_the_crate_finds_them() {
         strip_left: bits & 1 != 0,
         strip_right: bits & 2 != 0,
         normalized: bits & 4 != 0,
+        single_word: bits & 8 != 0,
     };
     let contents = ["<x>", "<xy>", "ing", "日本", "HÉ", "ab a", "##", "token"];
     for (bits, content) in (0..).zip(contents) {
+        pair.add(content, matching(bits));
+    }
+    for (bits, content) in (8..).zip(["thing", "un", "é", "<x", "日", "and", "_a", "it's"]) {
         pair.add(content, matching(bits));
     }
     for text in [

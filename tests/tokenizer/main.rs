@@ -8,7 +8,13 @@
 )]
 
 mod cases;
+mod fixtures;
 mod fuzz;
 mod minilm;
+mod models;
 mod peer;
+mod reading;
+mod stages;
 mod tables;
+mod texts;
+mod twins;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use framebatch::embed::tokenizer::{Options, Tokenizer};
 
-use crate::fuzz;
 use crate::peer::{Pair, ids};
+use crate::texts;
 
 fn vocab() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/minilm/vocab.txt");
@@ -34,7 +34,7 @@ fn the_reference_has_the_same_ids() {
 #[test]
 fn texts_at_random_have_the_ids_of_the_crate() {
     let pair = Pair::new(&vocab(), &Options::default());
-    for text in fuzz::texts(3, fuzz::amount()) {
+    for text in texts::texts(3, texts::amount()) {
         pair.check(&text);
     }
 }

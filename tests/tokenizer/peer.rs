@@ -66,7 +66,8 @@ impl Pair {
         let token = AddedToken::from(content, true)
             .lstrip(matching.strip_left)
             .rstrip(matching.strip_right)
-            .normalized(matching.normalized);
+            .normalized(matching.normalized)
+            .single_word(matching.single_word);
         self.peer.add_special_tokens([token]).unwrap();
         let id = self.peer.token_to_id(content).unwrap();
         self.ours.add(content, id, matching).unwrap();

@@ -18,8 +18,8 @@ mod search;
 
 use self::launch_memory::{Memory, gather, grow, is_read_in_place, reserve_for};
 use super::{
-    Counters, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback, Readiness,
-    failed,
+    Counters, CpuReason, Device, DeviceInfo, DeviceLimits, Engine, Flight, HostPool, Readback,
+    Readiness, failed,
 };
 use crate::error::Error;
 use crate::kernel::{Kernel, Named};
@@ -33,6 +33,7 @@ const MAX_SIDE_BYTES: u64 = 1 << 30;
 /// The CPU.
 #[derive(Debug, Default)]
 pub struct Cpu {
+    reason: CpuReason,
     counters: Counters,
     /// Resident tensors, by number.
     tensors: Vec<Vec<u32>>,
@@ -51,6 +52,7 @@ impl Device for Cpu {
     fn info(&self) -> DeviceInfo {
         DeviceInfo {
             engine: Engine::Cpu,
+            reason: Some(self.reason),
             adapter: "cpu".into(),
             driver: String::new(),
             software: true,
@@ -241,6 +243,14 @@ impl Progress {
 }
 
 impl Cpu {
+    /// The CPU in the place of a GPU, and why.
+    pub fn instead_of_gpu(reason: CpuReason) -> Cpu {
+        Cpu {
+            reason,
+            ..Cpu::default()
+        }
+    }
+
     /// Whether all tensors of a plan were filled.
     fn has_tensors(&self, plan: &Plan) -> bool {
         plan.tensors().all(|tensor| {

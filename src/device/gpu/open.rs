@@ -289,6 +289,7 @@ fn named_limits(limits: &wgpu::Limits) -> Vec<(&'static str, u64)> {
 fn info(name: AdapterName, has: Features, limits: &wgpu::Limits) -> DeviceInfo {
     DeviceInfo {
         engine: Engine::Gpu,
+        reason: None,
         software: name.software || names_software(&name.adapter),
         adapter: name.adapter,
         driver: name.driver,

@@ -4,6 +4,7 @@ use super::*;
 use crate::batch::{Policy, Preset};
 use crate::device::Flight;
 use crate::session::tests::ask_of;
+use crate::session::tests::writing::{pose, read};
 
 /// The driver's `Work`, without futures and devices.
 #[derive(Debug, PartialEq)]
@@ -315,6 +316,23 @@ fn nothing_is_sent_before_the_tensors_of_another_device_are_filled() {
     assert_eq!(story.next(2.0), Sleep(None));
     story.driver.resume();
     assert_eq!(story.next(3.0), Next::Launch(1));
+}
+
+// A face in another thread fills tensors later than it is asked to.
+#[test]
+fn a_device_that_goes_while_its_tensors_are_filled_costs_no_call() {
+    let mut story = Story::paged();
+    let session = &mut story.driver.session;
+    let pose = pose(session);
+    let call = read(session, pose, (None, None)).expect("taken").ticket;
+    story.lose();
+    assert_eq!(story.next(0.0), Replace(PAUSES.len()));
+    story.opened(Some(Frail::new(1 << 20).gpu()), 1.0);
+    story.lose();
+    assert_eq!(story.driver.resume(), []);
+    assert_eq!(story.next(2.0), Replace(PAUSES.len()));
+    story.opened(Some(Frail::new(1 << 20).gpu()), 3.0);
+    assert_eq!(story.driver.resume(), [call], "nobody filled what it reads");
 }
 
 #[test]

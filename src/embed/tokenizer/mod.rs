@@ -1,22 +1,104 @@
-//! Splits texts into token ids by WordPiece, as BERT's models were trained.
+//! Splits texts into token ids: WordPiece, Unigram and BPE, as a model's `tokenizer.json` says.
 //!
-//! Exactly what Hugging Face's `tokenizers` 0.23 makes of `BertNormalizer`,
-//! `BertPreTokenizer`, `WordPiece` and the template `[CLS] A [SEP]`; the tests
-//! compare them. It reads no files and knows no JSON, and it keeps no offsets.
+//! A text passes stages, each an enum in a file of its own: added tokens, normalizer,
+//! pre-tokenizer, model, post-processor. Ids and offsets are exactly those of Hugging Face's
+//! `tokenizers` 0.23, which the tests compare. What a file asks for that is not known is refused by
+//! name. No files are read here, and ids become no texts.
 
-mod normalize;
+mod added_tokens;
+mod bert;
+mod encoding;
+mod fields;
+mod hangul;
+mod model_reader;
 mod options;
+mod output;
+mod pieces;
+mod post_processor;
+mod reader;
+mod stages;
+mod table;
+mod text;
+mod tokens;
 mod unicode;
-mod verbatim;
 mod vocabulary;
+mod wordpiece;
 
+// What only tokenizers beyond BERT's need.
+#[cfg(feature = "tokenizers")]
+mod beginnings;
+#[cfg(feature = "tokenizers")]
+mod bpe;
+#[cfg(feature = "tokenizers")]
+mod byte_letters;
+#[cfg(feature = "tokenizers")]
+mod byte_tokens;
+#[cfg(feature = "tokenizers")]
+mod clusters;
+#[cfg(feature = "tokenizers")]
+mod forms;
+#[cfg(feature = "tokenizers")]
+mod joints;
+#[cfg(feature = "tokenizers")]
+mod kinds;
+#[cfg(feature = "tokenizers")]
+mod merges;
+#[cfg(feature = "tokenizers")]
+mod patterns;
+#[cfg(feature = "tokenizers")]
+mod precompiled;
+#[cfg(feature = "tokenizers")]
+mod rewrite;
+#[cfg(feature = "tokenizers")]
+mod split;
+#[cfg(feature = "tokenizers")]
+mod unigram;
+
+// Twins: with all kinds of their stage, and with BERT's alone.
+#[cfg(feature = "tokenizers")]
+mod classes;
+#[cfg(not(feature = "tokenizers"))]
+#[path = "classes_none.rs"]
+mod classes;
+#[cfg(feature = "tokenizers")]
+mod lists;
+#[cfg(not(feature = "tokenizers"))]
+#[path = "lists_wordpiece.rs"]
+mod lists;
+#[cfg(feature = "tokenizers")]
+mod model;
+#[cfg(not(feature = "tokenizers"))]
+#[path = "model_wordpiece.rs"]
+mod model;
+#[cfg(feature = "tokenizers")]
+mod normalizer;
+#[cfg(not(feature = "tokenizers"))]
+#[path = "normalizer_bert.rs"]
+mod normalizer;
+#[cfg(feature = "tokenizers")]
+mod pre_tokenizer;
+#[cfg(not(feature = "tokenizers"))]
+#[path = "pre_tokenizer_bert.rs"]
+mod pre_tokenizer;
+
+pub use added_tokens::Matching;
 pub use options::Options;
-pub use verbatim::Matching;
+pub use reader::Reader;
+pub use tokens::Tokens;
 
 use crate::error::Error;
-use normalize::Normalizer;
-use verbatim::Verbatim;
+use added_tokens::Token;
+use bert::BertNormalizer;
+use encoding::Encoding;
+use model::Model;
+use normalizer::Normalizer;
+use output::Output;
+use post_processor::{Part, PostProcessor};
+use pre_tokenizer::PreTokenizer;
+use stages::Stages;
+use text::{Follows, Text, number};
 use vocabulary::Vocabulary;
+use wordpiece::WordPiece;
 
 /// The outcome of [`Tokenizer::encode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,15 +111,8 @@ pub struct Encoded {
 
 /// Splits texts into the tokens of one vocabulary.
 pub struct Tokenizer {
-    normalizer: Normalizer,
-    vocabulary: Vocabulary,
-    /// Tokens that are found in a text as it is given.
-    given: Verbatim,
-    normalized: Verbatim,
-    max_chars_per_word: usize,
-    unk: u32,
-    cls: u32,
-    sep: u32,
+    stages: Stages,
+    processor: PostProcessor,
 }
 
 impl Tokenizer {
@@ -49,26 +124,26 @@ impl Tokenizer {
     /// [`Error::InvalidInput`] if the vocabulary lacks the token of unknown words or
     /// one of those around a text.
     pub fn new(vocab: &str, options: Options) -> Result<Tokenizer, Error> {
-        let vocabulary = Vocabulary::new(vocab, &options.continuing_prefix);
-        let id = |name: &str| {
-            vocabulary.id(name).ok_or_else(|| {
-                let message = ["the vocabulary has no token '", name, "'; name its own"].concat();
-                Error::InvalidInput(message)
-            })
-        };
+        let lines = vocab.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let mut vocabulary = Vocabulary::with_capacity(lines);
+        for (id, token) in (0..).zip(vocab.lines()) {
+            vocabulary.push(token.trim_end().as_bytes(), id);
+        }
+        let id = |name: &str| Ok::<u32, Error>(vocabulary.id(vocabulary.needed(name)?));
         let (unk, cls, sep) = (id(&options.unk)?, id(&options.cls)?, id(&options.sep)?);
-        let mut tokenizer = Tokenizer {
-            normalizer: Normalizer::new(&options),
+        let normalizer = Normalizer::Bert(BertNormalizer::new(&options));
+        let model = Model::WordPiece(WordPiece {
             vocabulary,
-            given: Verbatim::default(),
-            normalized: Verbatim::default(),
+            prefix: options.continuing_prefix.into(),
             max_chars_per_word: options.max_chars_per_word,
             unk,
-            cls,
-            sep,
+        });
+        let mut tokenizer = Tokenizer {
+            stages: Stages::new(normalizer, PreTokenizer::Bert, model),
+            processor: PostProcessor::bert(cls, sep),
         };
         for name in options.verbatim {
-            if let Some(id) = tokenizer.vocabulary.id(&name) {
+            if let Some(id) = tokenizer.id(&name) {
                 tokenizer.add(&name, id, Matching::default())?;
             }
         }
@@ -81,149 +156,178 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::InvalidInput`] if it is empty, also when normalized, or there is one.
     pub fn add(&mut self, content: &str, id: u32, matching: Matching) -> Result<(), Error> {
-        if !matching.normalized {
-            return self.given.add(content.into(), id, matching);
-        }
-        let mut pattern = String::new();
-        self.normalizer.normalize(content, &mut pattern);
-        self.normalized.add(pattern, id, matching)
+        let content = content.into();
+        self.stages.add(vec![Token {
+            content,
+            id,
+            matching,
+        }])
     }
 
     /// The id of a token.
     pub fn id(&self, token: &str) -> Option<u32> {
-        let added = self.given.id(token).or_else(|| self.normalized.id(token));
-        added.or_else(|| self.vocabulary.id(token))
+        self.stages.id(token)
     }
 
     /// How many ids the vocabulary has; an added token's may be higher.
     pub fn vocabulary_len(&self) -> usize {
-        self.vocabulary.len()
+        let last = self.stages.model.vocabulary().last_id();
+        last.map_or(0, |last| last as usize + 1)
+    }
+
+    /// The highest id that texts may get, added tokens and those around texts included.
+    pub fn last_id(&self) -> Option<u32> {
+        self.stages.last_id().max(self.processor.last_id())
     }
 
     /// Appends the ids of `text` to `out`, the special tokens around them: `limit` ids
-    /// at most, those of the text from its beginning. The two special tokens are
-    /// always there, so a limit below 2 is one of 2.
+    /// at most, those of the text from its beginning. The special tokens are always
+    /// there, so a lower limit is one of as many.
     pub fn encode(&self, text: &str, limit: usize, out: &mut Vec<u32>) -> Encoded {
         let before = out.len();
-        out.push(self.cls);
-        let mut encoding = Encoding {
-            tokenizer: self,
-            end: before.saturating_add(limit.max(2) - 1),
-            out,
-            truncated: false,
-            hashes: Vec::new(),
-        };
-        encoding.text(text);
-        let truncated = encoding.truncated;
-        out.push(self.sep);
+        let (mut all, mut truncated) = (std::mem::take(out), false);
+        for part in &self.processor.single {
+            match part {
+                Part::Special(ids, _) => all.extend(ids),
+                _ => {
+                    let room = limit.saturating_sub(PostProcessor::added(&self.processor.single));
+                    let mut tokens = Output::continuing(all);
+                    truncated = self.encode_text(text, room, &mut tokens);
+                    all = tokens.ids;
+                }
+            }
+        }
+        *out = all;
         Encoded {
             tokens: out.len() - before,
             truncated,
         }
     }
-}
 
-/// A text that is being encoded. Once it is truncated, no id is appended.
-struct Encoding<'a> {
-    tokenizer: &'a Tokenizer,
-    out: &'a mut Vec<u32>,
-    /// The most ids that `out` may have.
-    end: usize,
-    truncated: bool,
-    hashes: Vec<u32>,
-}
-
-impl Encoding<'_> {
-    fn text(&mut self, text: &str) {
-        let mut normalized = String::new();
-        for part in self.tokenizer.given.split(text) {
-            if let Some(id) = part.id {
-                self.push(id);
-                continue;
-            }
-            let mut rest = &text[part.range];
-            while !rest.is_empty() && !self.truncated {
-                let (slice, behind) = rest.split_at(self.slice(rest));
-                normalized.clear();
-                self.tokenizer.normalizer.normalize(slice, &mut normalized);
-                self.normalized(&normalized);
-                rest = behind;
-            }
+    /// Appends the ids of two texts that belong together, such as a question and a passage, and of
+    /// each id the type of its text, special tokens included: `limit` ids at most. The longer text
+    /// is cut first, until both are as long.
+    pub fn encode_pair(
+        &self,
+        texts: (&str, &str),
+        limit: usize,
+        ids: &mut Vec<u32>,
+        types: &mut Vec<u32>,
+    ) -> Encoded {
+        let before = ids.len();
+        let room = limit.saturating_sub(PostProcessor::added(&self.processor.pair));
+        // As many tokens of each text as Hugging Face's tokenizers make before they cut.
+        let of = |text: &str| {
+            let mut tokens = Output::default();
+            let is_cut = self
+                .encoding(&mut tokens)
+                .run(text, limit.saturating_sub(1));
+            (tokens.ids, is_cut)
+        };
+        let ((mut first, first_is_cut), (mut second, second_is_cut)) = (of(texts.0), of(texts.1));
+        let all = first.len() + second.len();
+        let (most_first, most_second) = shares(first.len(), second.len(), room);
+        first.truncate(most_first);
+        second.truncate(most_second);
+        for part in &self.processor.pair {
+            let (tokens, kind) = match part {
+                Part::First(kind) => (&first, kind),
+                Part::Second(kind) => (&second, kind),
+                Part::Special(special, kind) => (special, kind),
+            };
+            ids.extend(tokens);
+            types.extend(tokens.iter().map(|_| kind));
+        }
+        Encoded {
+            tokens: ids.len() - before,
+            truncated: first_is_cut || second_is_cut || first.len() + second.len() < all,
         }
     }
 
-    /// The length of the part of a text that is normalized next: most of a long text that will be
-    /// truncated need not be normalized. The part ends at a space, which no word contains, unless
-    /// an added token might contain it.
-    fn slice(&self, text: &str) -> usize {
-        const SLICE: usize = 2048;
-        if !self.tokenizer.normalized.is_empty() {
-            return text.len();
-        }
-        let mut behind = text.bytes().enumerate().skip(SLICE);
-        let space = behind.find(|(_, byte)| matches!(byte, b' ' | b'\n'));
-        space.map_or(text.len(), |(at, _)| at)
-    }
-
-    fn normalized(&mut self, text: &str) {
-        if self.tokenizer.normalized.is_empty() {
-            return self.words(text);
-        }
-        for part in self.tokenizer.normalized.split(text) {
-            match part.id {
-                Some(id) => self.push(id),
-                None => self.words(&text[part.range]),
+    /// The tokens of a text, the special tokens around them, and what each stands for in the text,
+    /// such as to highlight it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), framebatch::Error> {
+    /// use framebatch::embed::tokenizer::{Options, Tokenizer};
+    ///
+    /// let tokenizer = Tokenizer::new("[UNK]\n[CLS]\n[SEP]\nmove\n##s", Options::default())?;
+    /// let tokens = tokenizer.tokenize("Móves");
+    /// assert_eq!(tokens.ids, [1, 3, 4, 2]);
+    /// assert_eq!(tokens.offsets, [(0, 0), (0, 5), (5, 6), (0, 0)]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn tokenize(&self, text: &str) -> Tokens {
+        let mut tokens = Tokens::default();
+        for part in &self.processor.single {
+            match part {
+                Part::Special(ids, _) => {
+                    tokens.ids.extend(ids);
+                    tokens.offsets.extend(ids.iter().map(|_| (0, 0)));
+                }
+                _ => {
+                    let mut found = Output::aligned();
+                    self.encoding(&mut found).run(text, usize::MAX);
+                    tokens.ids.append(&mut found.ids);
+                    tokens.offsets.append(&mut found.offsets);
+                }
             }
         }
+        tokens
     }
 
-    /// Encodes the words between spaces. A punctuation mark is a word.
-    fn words(&mut self, text: &str) {
-        let bytes = text.as_bytes();
-        let (mut start, mut chars) = (0, 0);
+    /// The tokens of the text in lower case, and what each stands for in the text as it is.
+    pub fn tokenize_lowercase(&self, text: &str) -> Tokens {
+        let lower = text.to_lowercase();
+        let mut tokens = self.tokenize(&lower);
+        // Where the character of each byte comes from. Each becomes lower case by itself, a sigma
+        // apart, whose two forms are of one length.
+        let mut origins = Text::new(Follows::Origins);
         for (at, c) in text.char_indices() {
-            let facts = self.tokenizer.normalizer.characters.facts(c);
-            if !facts.is_space() && !facts.is_punctuation() {
-                chars += 1;
-                continue;
-            }
-            self.word(&bytes[start..at], chars);
-            start = at + c.len_utf8();
-            chars = 0;
-            if facts.is_punctuation() {
-                self.word(&bytes[at..start], 1);
-            }
-            if self.truncated {
-                return;
-            }
+            let (from, to) = (number(at), number(at + c.len_utf8()));
+            c.to_lowercase().for_each(|c| origins.push(c, (from, to)));
         }
-        self.word(&bytes[start..], chars);
+        for offsets in &mut tokens.offsets {
+            *offsets = match offsets.0 < offsets.1 {
+                true => origins.offsets(&(0..lower.len()), *offsets),
+                false => (
+                    origins.origin(offsets.0 as usize).0,
+                    origins.origin(offsets.0 as usize).0,
+                ),
+            };
+        }
+        tokens
     }
 
-    fn word(&mut self, word: &[u8], chars: usize) {
-        let tokenizer = self.tokenizer;
-        if word.is_empty() || self.truncated {
-            return;
-        }
-        let is_known = chars <= tokenizer.max_chars_per_word
-            && tokenizer.vocabulary.split(word, &mut self.hashes, self.out);
-        if !is_known {
-            self.out.push(tokenizer.unk);
-        }
-        self.truncate();
+    fn encoding<'a>(&'a self, out: &'a mut Output) -> Encoding<'a> {
+        Encoding::new(&self.stages, &self.processor.trims, out)
     }
 
-    fn push(&mut self, id: u32) {
-        if !self.truncated {
-            self.out.push(id);
-            self.truncate();
+    /// Appends the tokens of a text, `room` at most. Returns whether there are more.
+    fn encode_text(&self, text: &str, room: usize, out: &mut Output) -> bool {
+        let before = out.len();
+        self.encoding(out).run(text, room);
+        let truncated = out.len() - before > room;
+        if truncated {
+            out.truncate(before + room);
         }
+        truncated
     }
+}
 
-    fn truncate(&mut self) {
-        if self.out.len() > self.end {
-            self.out.truncate(self.end);
-            self.truncated = true;
-        }
+/// How many tokens of two texts are kept, `room` at most: the longer one is cut first.
+fn shares(first: usize, second: usize, room: usize) -> (usize, usize) {
+    if first + second <= room {
+        return (first, second);
+    }
+    let short = first.min(second);
+    let mut most = (short, short.max(room.saturating_sub(short)));
+    if most.0 + most.1 > room || short > room {
+        most = (room / 2, room / 2 + room % 2);
+    }
+    match first > second {
+        true => (most.1, most.0),
+        false => most,
     }
 }

@@ -8,7 +8,16 @@
 //! with both. `LICENSE-UNICODE` is Unicode's for its data. White space and case are
 //! the standard library's, as there.
 
-const TABLE: &[u8] = include_bytes!("unicode.bin");
+use std::sync::LazyLock;
+
+use super::table::Table;
+
+static CHARACTERS: LazyLock<Characters> = LazyLock::new(Characters::read);
+
+/// The facts of all characters.
+pub(super) fn characters() -> &'static Characters {
+    &CHARACTERS
+}
 
 /// Characters below this one lie in one array; the others are a few long runs.
 const DENSE: u32 = 0x2fa20;
@@ -87,11 +96,13 @@ pub(super) struct Characters {
     /// Characters that decompose, in order, and where their letters begin in `left`.
     decomposed: Vec<(u32, usize)>,
     left: Vec<char>,
+    /// Where each run of marks without a width ends that have one combining class, and the class.
+    marks: Vec<(u32, u8)>,
 }
 
 impl Characters {
-    pub(super) fn new() -> Characters {
-        let mut table = Table(TABLE.iter());
+    fn read() -> Characters {
+        let mut table = Table::new(include_bytes!("unicode.bin"));
         let classes = (0..table.number()).map(|_| table.byte()).collect();
         let mut characters = Characters {
             dense: vec![Facts(0); DENSE as usize],
@@ -99,9 +110,11 @@ impl Characters {
             classes,
             decomposed: Vec::new(),
             left: Vec::new(),
+            marks: Vec::new(),
         };
         characters.read_kinds(&mut table);
         characters.read_decomposed(&mut table);
+        characters.read_marks(&mut table);
         for (first, last) in IDEOGRAPHS {
             characters.mark(first, last + 1, Facts::IDEOGRAPH);
         }
@@ -140,16 +153,20 @@ impl Characters {
             self.mark(from, from + 1, Facts::DECOMPOSES);
             self.decomposed.push((from, self.left.len()));
             for _ in 0..head & 3 {
-                let step = table.number();
-                to = if step & 1 == 0 {
-                    to + (step >> 1)
-                } else {
-                    to - (step >> 1)
-                };
+                to = table.moved(to);
                 self.left.extend(char::from_u32(to));
             }
         }
         self.decomposed.push((u32::MAX, self.left.len()));
+    }
+
+    /// Reads runs of marks of one class, each up to the first mark of another class.
+    fn read_marks(&mut self, table: &mut Table) {
+        let mut end = 0;
+        for _ in 0..table.number() {
+            end += table.number();
+            self.marks.push((end, table.byte()));
+        }
     }
 
     fn mark(&mut self, from: u32, to: u32, bits: u8) {
@@ -171,33 +188,18 @@ impl Characters {
         self.classes[usize::from(facts.kind() - Facts::ORDERED)]
     }
 
+    /// The combining class of a mark that is no starter, or of the first of those that it is made
+    /// of.
+    pub(super) fn class_of_mark(&self, c: char) -> u8 {
+        let run = self.marks.partition_point(|(end, _)| *end <= u32::from(c));
+        self.marks.get(run).map_or(0, |(_, class)| *class)
+    }
+
     /// The letters of a character that decomposes, without its marks.
     pub(super) fn without_marks(&self, c: char) -> &[char] {
         let at = self
             .decomposed
             .partition_point(|(from, _)| *from < u32::from(c));
         &self.left[self.decomposed[at].1..self.decomposed[at + 1].1]
-    }
-}
-
-/// What is left to read of `unicode.bin`.
-struct Table(std::slice::Iter<'static, u8>);
-
-impl Table {
-    fn byte(&mut self) -> u8 {
-        self.0.next().copied().unwrap_or(0)
-    }
-
-    /// Seven bits a byte, the lowest first; the last byte is below 128.
-    fn number(&mut self) -> u32 {
-        let mut number = 0;
-        for shift in (0..32).step_by(7) {
-            let byte = self.byte();
-            number |= u32::from(byte & 127) << shift;
-            if byte < 128 {
-                break;
-            }
-        }
-        number
     }
 }

@@ -62,6 +62,15 @@ pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
     if keys == 0 {
         return both(q, k, " leave the queries no keys");
     }
+    if let Some(bias) = operands.get(4)
+        && *bias.shape.dims() != [heads.count, rows + keys - 1]
+    {
+        return both(
+            bias.shape,
+            q,
+            " do not suit: a bias has a row for each head, of distances",
+        );
+    }
     if heads.is_causal && rows > keys {
         return both(
             q,

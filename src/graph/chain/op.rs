@@ -80,7 +80,9 @@ pub enum Op {
     Matmul,
     /// softmax(q·kᵀ · scale)·v for each head of queries, keys and values. The last two axes are
     /// rows and the heads' floats, head by head; the axes in front broadcast. The fourth operand
-    /// is the scale, a number that comes with the call.
+    /// is the scale, a number that comes with the call. A fifth one is a bias of `[heads,
+    /// queries + keys - 1]`, which is added to each scaled score by how far the key is behind the
+    /// query: the first column is that of the last query and the first key.
     Attention(Heads),
     /// One value for each place outside of the axes.
     Reduce {

@@ -51,6 +51,17 @@ impl Chain {
         self.apply(Op::Attention(heads), &[q, k, v, scale])
     }
 
+    /// The same with a bias by how far keys are behind queries.
+    pub fn biased_attention(
+        &mut self,
+        heads: Heads,
+        [q, k, v]: [NodeId; 3],
+        scale: NodeId,
+        bias: NodeId,
+    ) -> Result<NodeId, Error> {
+        self.apply(Op::Attention(heads), &[q, k, v, scale, bias])
+    }
+
     /// No axes means all axes.
     pub fn reduce(
         &mut self,

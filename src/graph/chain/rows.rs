@@ -113,8 +113,11 @@ impl Chain {
                 }
             }
             Op::Attention(_) if own.rank() > 2 && place < 3 => Some(broadcast(own.rank())),
-            // A causal query attends to other keys at another place among all queries.
-            Op::Attention(heads) if place == 0 => only(!heads.is_causal),
+            // A causal query attends to other keys at another place among all queries, and a bias
+            // is that of the place.
+            Op::Attention(heads) if place == 0 => {
+                only(!heads.is_causal && node.operands.len() == 4)
+            }
             Op::Attention(_) => Some(Reading::Whole),
             Op::Reduce { over, .. } => only(!over.has(0)),
             Op::Norm { axis, .. } if place == 0 => only(*axis != 0),

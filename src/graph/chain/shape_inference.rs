@@ -19,7 +19,7 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
         Op::Norm { norm, .. } => 1 + usize::from(*norm != Norm::Softmax),
         Op::Clamp | Op::Where => 3,
         Op::Call(function) => function.operands(),
-        Op::Attention(_) => 4,
+        Op::Attention(_) => operands.len().clamp(4, 5),
         Op::Concat { .. } => operands.len().max(1),
         _ => 1,
     };
@@ -107,7 +107,7 @@ fn check_types(op: &Op, operands: &[&Node]) -> Result<(), Error> {
                 _ if is_index => ": the indexes must be whole numbers, as argmax gives",
                 _ if moves => ": operands must hold elements of one type",
                 Op::Call(_) => ": a value holds elements of another type than the definition says",
-                _ => ": an operand must hold floats, not indexes",
+                _ => ": an operand must hold floats, not whole numbers",
             };
             [op.name(), what].concat()
         }));

@@ -22,8 +22,38 @@ pub(super) fn body(stage: &Stage, layout: &Layout, of: &Attention) -> String {
     }
     copy(&mut text, [tile * quads, tile * part], QUERIES * part);
     query(&mut text, quads);
+    bias(&mut text, stage, layout, of);
     sums(&mut text, part);
     text
+}
+
+/// Prints what is added to the scores of four keys: nothing, or a bias by how far they are behind
+/// their query. Behind the last key there is the last key's bias.
+fn bias(text: &mut String, stage: &Stage, layout: &Layout, of: &Attention) {
+    *text += "fn biased(w: F, entry: u32, at: Head, row: u32, key: u32) -> F {\n";
+    if let Some(bias) = of.bias {
+        let load = &stage.loads[bias as usize];
+        let steps = layout.strides[bias as usize] + of.outer - 1;
+        put!(
+            text,
+            "let s = steps(entry, {steps}u);\n\
+             let d = min(U(key) + LANE, U(at.keys - 1u)) + (at.rows - 1u - min(at.row + row, at.rows - 1u));\n\
+             let a = operand(entry, {bias}u) + at.head * s.y + d * s.x;\n"
+        );
+        let words = match (load.packing, of.is_quads) {
+            (Some(_), true) => format!("read{}(a)", load.binding),
+            _ => {
+                let words = ["x", "y", "z", "w"].map(|lane| match of.is_quads {
+                    true => format!("in{}[a.{lane} / 4u][a.{lane} % 4u]", load.binding),
+                    false => single(load, &format!("a.{lane}")),
+                });
+                format!("U({})", words.join(", "))
+            }
+        };
+        put!(text, "return w + bitcast<F>({words});\n}}\n");
+    } else {
+        *text += "return w;\n}\n";
+    }
 }
 
 /// Prints the function that copies so many quads of keys and of values to workgroup memory,

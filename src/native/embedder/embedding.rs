@@ -3,6 +3,7 @@
 //! With several devices the call goes to the device that has the least to do, and to another one
 //! if that device fails.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
@@ -12,6 +13,7 @@ use std::task::{Context, Poll, ready};
 use super::load::{Burden, Places, least};
 use super::sharing::{SharedFuture, WeakFuture};
 use super::{Destination, Embedder, Model};
+use crate::embed::Tokens;
 use crate::error::{Code, Error};
 use crate::graph::shape::Shape;
 use crate::native::call::Call;
@@ -50,7 +52,38 @@ impl Future for Embedding {
     }
 }
 
-/// Pending texts, by their ids, in several tables, so that threads seldom wait for each other.
+/// The tokens of a text, or of a pair of texts.
+#[derive(Clone, Copy)]
+pub(super) struct Text<'a> {
+    pub(super) ids: &'a [u32],
+    /// The type of each token; none where all tokens have the first type.
+    pub(super) types: &'a [u32],
+}
+
+impl<'a> Text<'a> {
+    /// A single text.
+    pub(super) fn of(ids: &'a [u32]) -> Text<'a> {
+        Text { ids, types: &[] }
+    }
+
+    /// By what texts are equal. The texts of a model all have types, or none has.
+    fn key(self) -> Cow<'a, [u32]> {
+        match self.types.is_empty() {
+            true => self.ids.into(),
+            false => [self.ids, self.types].concat().into(),
+        }
+    }
+
+    fn tokens(self) -> Tokens {
+        let count = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
+        match self.types.is_empty() {
+            true => Tokens::Ids(count),
+            false => Tokens::Typed(count),
+        }
+    }
+}
+
+/// Pending texts, by their tokens, in several tables, so that threads seldom wait for each other.
 #[derive(Default)]
 pub(super) struct Pending([Mutex<Table>; 16]);
 
@@ -60,34 +93,35 @@ type Table = HashMap<Box<[u32]>, WeakFuture<Attempt>>;
 const PENDING: usize = 64;
 
 impl Pending {
-    fn table(&self, ids: &[u32]) -> MutexGuard<'_, Table> {
-        let mix = |sum: u32, id: &u32| (sum ^ id).wrapping_mul(0x9E37_79B1);
-        let table = ids.iter().fold(0, mix) >> 28;
+    fn table(&self, key: &[u32]) -> MutexGuard<'_, Table> {
+        let mix = |sum: u32, word: &u32| (sum ^ word).wrapping_mul(0x9E37_79B1);
+        let table = key.iter().fold(0, mix) >> 28;
         let table = self.0[table as usize].lock();
         table.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Embedder {
-    /// Makes a text's call, or shares a pending one of equal ids.
-    pub(super) fn enter(&self, ids: &[u32]) -> SharedFuture<Attempt> {
+    /// Makes a text's call, or shares a pending one of equal tokens.
+    pub(super) fn enter(&self, text: Text<'_>) -> SharedFuture<Attempt> {
         if !self.shares() {
-            return SharedFuture::new(self.deal(ids));
+            return SharedFuture::new(self.deal(text));
         }
-        let mut pending = self.model.pending.table(ids);
-        let known = pending.get(ids).and_then(WeakFuture::upgrade);
+        let key = text.key();
+        let mut pending = self.model.pending.table(&key);
+        let known = pending.get(&key[..]).and_then(WeakFuture::upgrade);
         if let Some(call) = known.filter(|call| !call.is_done()) {
             return call;
         }
         if pending.len() >= PENDING && pending.len() == pending.capacity() {
             pending.retain(|_, call| call.upgrade().is_some());
         }
-        let attempt = self.deal(ids);
+        let attempt = self.deal(text);
         if !attempt.call.is_pending() {
             return SharedFuture::new(attempt); // A call that was refused is not shared: the next one may be taken.
         }
         let attempt = SharedFuture::new(attempt);
-        pending.insert(ids.into(), attempt.downgrade());
+        pending.insert(key.into(), attempt.downgrade());
         attempt
     }
 
@@ -129,10 +163,10 @@ impl Embedder {
         self.model.store(gpu, at, ids)
     }
 
-    fn deal(&self, ids: &[u32]) -> Attempt {
+    fn deal(&self, text: Text<'_>) -> Attempt {
         let model = &self.model;
         if let Some((gpu, at)) = self.single() {
-            let call = model.submit(gpu, at, ids, Places::ALL);
+            let call = model.submit(gpu, at, text, Places::ALL);
             return Attempt {
                 call,
                 route: None,
@@ -141,7 +175,8 @@ impl Embedder {
         }
         let mut route = Route {
             model: Arc::clone(model),
-            ids: ids.into(),
+            ids: text.ids.into(),
+            types: text.types.into(),
             at: 0,
             tried: Places::default(),
         };
@@ -199,6 +234,7 @@ fn is_of_the_device(error: &Error) -> bool {
 struct Route {
     model: Arc<Model>,
     ids: Box<[u32]>,
+    types: Box<[u32]>,
     at: usize,
     tried: Places,
 }
@@ -215,7 +251,11 @@ impl Route {
             self.at = at;
             self.tried = self.tried.with(at);
             let gpu = &self.model.replicas[at].gpu;
-            let call = self.model.submit(gpu, at, &self.ids, self.tried);
+            let text = Text {
+                ids: &self.ids,
+                types: &self.types,
+            };
+            let call = self.model.submit(gpu, at, text, self.tried);
             if !call.refusal().is_some_and(is_of_the_device) {
                 return Some(call);
             }
@@ -235,26 +275,26 @@ impl Route {
 
 impl Model {
     /// A call through this handle, whose session has replica number `at`.
-    fn submit(&self, gpu: &Gpu, at: usize, ids: &[u32], tried: Places) -> Call<f32> {
+    fn submit(&self, gpu: &Gpu, at: usize, text: Text<'_>, tried: Places) -> Call<f32> {
         let tensors = match self.weights(gpu, at) {
             Ok(tensors) => tensors,
             Err(error) => return Call::known(Err(error)),
         };
-        let request = self.request(ids, Destination::Host, tensors);
-        let burden = Burden::new(&self.loads, at, ids.len() as u64, tried);
-        let hidden = self.encoder.config.hidden as usize;
+        let request = self.request(text, Destination::Host, tensors);
+        let burden = Burden::new(&self.loads, at, text.ids.len() as u64, tried);
+        let floats = self.encoder.config.dimensions() as usize;
         gpu.shared()
-            .submit_text(request, gpu.terms(), hidden, burden)
+            .submit_text(request, gpu.terms(), floats, burden)
     }
 
     /// The same of a call whose vector a new tensor takes.
     fn store(&self, gpu: &Gpu, at: usize, ids: &[u32]) -> Result<Tensor, Error> {
         let shared = gpu.shared();
         let mut tensors = self.weights(gpu, at)?;
-        let shape = Shape::new(&[self.encoder.config.hidden])?;
+        let shape = Shape::new(&[self.encoder.config.dimensions()])?;
         let tensor = shared.make_room(shape, tensors.clone())?;
         tensors.push(tensor.number());
-        let mut request = self.request(ids, Destination::Tensor, tensors);
+        let mut request = self.request(Text::of(ids), Destination::Tensor, tensors);
         request.chained.offset = Some(0);
         request.chained.written.push(Written {
             number: tensor.number(),
@@ -279,27 +319,27 @@ impl Model {
 
     fn request<'a>(
         &'a self,
-        ids: &'a [u32],
+        text: Text<'a>,
         destination: Destination,
         tensors: Vec<u32>,
     ) -> Request<'a> {
+        let operands = [
+            Some(text.ids),
+            Some(text.types).filter(|types| !types.is_empty()),
+        ];
+        let operands = operands.into_iter().flatten().map(bytemuck::cast_slice);
+        let numbers = bytemuck::cast_slice(&self.numbers);
+        let operands = operands.chain([numbers]).collect();
         Request {
-            structure: Structure::Embedding(Arc::clone(&self.encoder), count(ids), destination),
-            rows: ids.len(),
+            structure: Structure::Embedding(Arc::clone(&self.encoder), text.tokens(), destination),
+            rows: text.ids.len(),
             scalar: 0,
             operands: Default::default(),
             chained: Chained {
-                operands: vec![
-                    bytemuck::cast_slice(ids),
-                    bytemuck::cast_slice(&self.numbers),
-                ],
+                operands,
                 tensors,
                 ..Chained::default()
             },
         }
     }
-}
-
-fn count(ids: &[u32]) -> u32 {
-    u32::try_from(ids.len()).unwrap_or(u32::MAX)
 }

@@ -4,7 +4,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::embed::{Config, forward, forward_into};
+use crate::embed::{Config, Tokens, forward, forward_into};
 use crate::error::Error;
 use crate::graph::chain::{Chain, Home};
 
@@ -35,10 +35,10 @@ impl Encoder {
         }
     }
 
-    /// The chain of a text of `tokens` tokens.
+    /// The chain of a text.
     pub(in crate::native) fn chain(
         &self,
-        tokens: u32,
+        tokens: Tokens,
         destination: Destination,
     ) -> Result<Chain, Error> {
         match destination {

@@ -48,6 +48,12 @@ const MAX_TEXT: u64 = 64 << 20;
 impl<'a> ModelFiles<'a> {
     /// A file's text; `None` where there is no such file.
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, Error> {
+        let text = self.bytes(name)?.map(String::from_utf8).transpose();
+        text.map_err(|_| refuse(name, "is not UTF-8"))
+    }
+
+    /// The bytes of a file of JSON or of words; `None` where there is no such file.
+    pub(super) fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let Some(mut blob) = self.open(name)? else {
             return Ok(None);
         };
@@ -56,8 +62,7 @@ impl<'a> ModelFiles<'a> {
         }
         let mut bytes = vec![0; usize::try_from(blob.len()).unwrap_or(0)];
         blob.read(0, &mut bytes)?;
-        let text = String::from_utf8(bytes);
-        text.map(Some).map_err(|_| refuse(name, "is not UTF-8"))
+        Ok(Some(bytes))
     }
 
     /// A file to read parts of; `None` where there is no such file.

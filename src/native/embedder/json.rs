@@ -75,25 +75,6 @@ impl<'n> Json<'n> {
         self.value.get(field).filter(|value| !value.is_null())
     }
 
-    /// A count that may be missing.
-    pub(super) fn count(&self, field: &str) -> Result<Option<u32>, Error> {
-        let Some(value) = self.get(field) else {
-            return Ok(None);
-        };
-        let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
-        let count = count.map(Some);
-        count.ok_or_else(|| self.refuse(field, value, "must be a whole number below 2^32"))
-    }
-
-    /// A text that may be missing.
-    pub(super) fn text(&self, field: &str) -> Result<Option<&str>, Error> {
-        let Some(value) = self.get(field) else {
-            return Ok(None);
-        };
-        let text = value.as_str().map(Some);
-        text.ok_or_else(|| self.refuse(field, value, "must be a text"))
-    }
-
     /// A boolean that may be missing.
     pub(super) fn flag(&self, field: &str) -> Result<Option<bool>, Error> {
         let Some(value) = self.get(field) else {
@@ -111,50 +92,6 @@ impl<'n> Json<'n> {
         };
         let token = value.get("content").unwrap_or(value).as_str().map(Some);
         token.ok_or_else(|| self.refuse(field, value, "must be a text, or have one as content"))
-    }
-
-    /// A count of tokens that may be missing, cut to what there are positions for.
-    pub(super) fn limit(&self, field: &str, positions: u32) -> Result<Option<u32>, Error> {
-        let Some(value) = self.get(field) else {
-            return Ok(None);
-        };
-        // Tokenizers without a limit say 10^30.
-        match value.as_f64() {
-            Some(limit) if limit >= f64::from(u32::MAX) && limit.fract() == 0.0 => {
-                Ok(Some(positions))
-            }
-            Some(limit) if limit >= 2.0 && limit.fract() == 0.0 => {
-                #[expect(clippy::cast_possible_truncation, reason = "it is below 2^32")]
-                let limit = limit as u32;
-                Ok(Some(limit.min(positions)))
-            }
-            _ => Err(self.refuse(field, value, "must be a whole number from 2")),
-        }
-    }
-
-    /// A count that must be there, and is at most `most`.
-    pub(super) fn size(&self, field: &str, most: u32) -> Result<u32, Error> {
-        let size = self.count_below(field, most)?;
-        size.ok_or_else(|| refuse(self.name, &format!("{field} is missing")))
-    }
-
-    pub(super) fn count_below(&self, field: &str, most: u32) -> Result<Option<u32>, Error> {
-        match self.count(field)? {
-            Some(count) if count > most => {
-                Err(self.refuse(field, &count.into(), &format!("must be at most {most}")))
-            }
-            count => Ok(count),
-        }
-    }
-
-    /// Refuses a field that is there and has another value than this.
-    pub(super) fn only(&self, field: &str, accepted: &Value) -> Result<(), Error> {
-        match self.get(field) {
-            Some(value) if value != accepted => {
-                Err(self.refuse(field, value, &format!("is not supported; {accepted} is")))
-            }
-            _ => Ok(()),
-        }
     }
 
     pub(super) fn refuse(&self, field: &str, value: &Value, rule: &str) -> Error {

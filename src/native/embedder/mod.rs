@@ -10,8 +10,10 @@ mod folder;
 mod json;
 mod load;
 mod many;
-mod modules;
+mod model;
 mod replica;
+mod reranker;
+mod self_test;
 mod sharing;
 mod vocabulary;
 mod weights;
@@ -25,25 +27,26 @@ pub use files::ModelFiles;
 pub(super) use load::Burden;
 pub use load::EmbedderStats;
 pub use many::Embeddings;
+pub use reranker::{Ranked, Ranking, Reranker, RerankerOptions, Scores};
 
 #[cfg(test)]
 pub(super) use sharing::SharedFuture;
 
-use self::embedding::Pending;
-use self::folder::describe;
+use self::embedding::Text;
 use self::load::Load;
-use self::replica::{Replica, check_sessions, upload};
-use self::vocabulary::{Split, tokenizer};
-use self::weights::WeightFile;
+use self::model::{Model, Usage};
+use self::vocabulary::leaving_ids;
 use super::gpu::Gpu;
 use super::storage::Storage;
 use super::tensor::Tensor;
-use crate::embed::{Config, numbers, weights};
+use crate::embed::Config;
+use crate::embed::folder::Task;
+use crate::embed::tokenizer::Tokens;
 use crate::error::Error;
 use crate::tensor::Packing;
 
 /// How a model is opened.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct EmbedderOptions {
     /// The format in which the device keeps tables and matrices. Biases and norms are always
     /// 32-bit floats, and so is everything that is computed. On a GPU in hardware
@@ -52,6 +55,24 @@ pub struct EmbedderOptions {
     pub dtype: Storage,
     /// Whether texts of more than [`Config::max_tokens`] are cut off or refused.
     pub long_texts: LongTexts,
+    /// Floats that vectors are cut to, for models that were trained for it (Matryoshka); a model
+    /// that normalizes does so behind the cut. `None` leaves vectors as long as they are.
+    pub dimensions: Option<u32>,
+    /// Whether matrices in fewer bits than the files have are tested while the model is opened: a
+    /// few texts pass the encoder in both, layer by layer, and where the vectors' cosine is below
+    /// 0.99 opening fails. [`Embedder::fidelity`] tells the cosine. `true` unless set.
+    pub verify: bool,
+}
+
+impl Default for EmbedderOptions {
+    fn default() -> Self {
+        EmbedderOptions {
+            dtype: Storage::default(),
+            long_texts: LongTexts::default(),
+            dimensions: None,
+            verify: true,
+        }
+    }
 }
 
 /// What is done with a text of more tokens than the model takes.
@@ -64,8 +85,7 @@ pub enum LongTexts {
     Reject,
 }
 
-/// A text-embedding model of the BERT family on a session's device, or on those of
-/// several sessions.
+/// A text-embedding model on a session's device, or on those of several sessions.
 ///
 /// Each text is a call of its own, from any thread: what waits together is one
 /// forward pass, whatever its lengths, without padding, and only the vectors come
@@ -98,21 +118,9 @@ pub struct Embedder {
     /// The handle that all calls go through, if there is one.
     through: Option<Gpu>,
     model: Arc<Model>,
+    /// Prompts by name.
+    prompts: Arc<[(String, String)]>,
     prompt: Arc<str>,
-}
-
-struct Model {
-    /// The weights on each device, at least one.
-    replicas: Vec<Replica>,
-    /// The load of each device, in the order of the replicas.
-    loads: Arc<[Load]>,
-    encoder: Arc<Encoder>,
-    numbers: [f32; 3],
-    tokenizer: Split,
-    prompts: Vec<(String, String)>,
-    lowercase: bool,
-    long_texts: LongTexts,
-    pending: Pending,
 }
 
 impl Embedder {
@@ -122,51 +130,46 @@ impl Embedder {
     ///
     /// `config.json` and `model.safetensors` (32-bit, 16-bit or bfloat16) must be
     /// there; `tokenizer.json` or `vocab.txt` with `tokenizer_config.json`,
-    /// `modules.json`, `1_Pooling/config.json`, `sentence_bert_config.json` and
+    /// `modules.json` with the files that it names, `sentence_bert_config.json` and
     /// `config_sentence_transformers.json` are followed where they are, as
     /// sentence-transformers does. Without `modules.json` embeddings are the mean of
-    /// the tokens, not normalized. Architectures are BERT and RoBERTa (XLM-RoBERTa
-    /// too, whose tokenizer is none that is known: [`Embedder::embed_ids`]).
+    /// the tokens, not normalized. Architectures are BERT, RoBERTa, XLM-RoBERTa,
+    /// DistilBERT and MPNet; a model whose tokenizer is none that is known takes
+    /// [`Embedder::embed_ids`].
     ///
     /// # Errors
     ///
     /// [`Error::InvalidInput`] naming the file, and the field or the tensor with
-    /// both shapes, for what is missing, cut off, contradictory or of another
-    /// architecture; all of it is found before anything is uploaded.
+    /// both shapes, for what is missing, cut off or contradictory, and
+    /// [`Error::UnknownModel`] for a model of another kind; all of it is found before
+    /// anything is uploaded.
     /// [`Error::TooLarge`] where a tensor fits no buffer, [`Error::OutOfMemory`] where
     /// the memory budget or the GPU has no room for the weights, [`Error::Disposed`].
     /// What was uploaded until then is freed.
-    /// [`Error::InvalidInput`] also for no session, and for one that is there twice.
+    /// [`Error::InvalidInput`] also for no session, and for one that is there twice, and
+    /// [`Error::Unsupported`] for a storage that changes vectors too much
+    /// ([`EmbedderOptions::verify`]).
     pub fn open<'a>(
         gpus: &(impl AsRef<[Gpu]> + ?Sized),
         files: impl Into<ModelFiles<'a>>,
         options: EmbedderOptions,
     ) -> Result<Embedder, Error> {
-        let gpus = check_sessions(gpus.as_ref())?;
-        let files = files.into();
-        let description = describe(&files)?;
-        let config = description.config;
-        let tokenizer = tokenizer(&files, config.vocab)?;
-        let list = weights(&config);
-        let mut file = WeightFile::open(&files)?;
-        file.check(&list)?;
-        let replicas = upload(gpus, &mut file, &list, options.dtype)?;
-        let homes = replicas[0].tensors.iter().map(Tensor::home).collect();
-        let loads = gpus.iter().map(|gpu| Load::new(gpu.shared().sound()));
-        let model = Model {
-            loads: loads.collect(),
-            replicas,
-            encoder: Arc::new(Encoder::new(config, homes)),
-            numbers: numbers(&config),
-            tokenizer,
-            prompts: description.prompts,
-            lowercase: description.lowercase,
-            long_texts: options.long_texts,
-            pending: Pending::default(),
-        };
+        let dimensions = options.dimensions;
+        let (mut model, description) = Model::open(
+            gpus.as_ref(),
+            &files.into(),
+            Task::Embed { dimensions },
+            Usage {
+                dtype: options.dtype,
+                long_texts: options.long_texts,
+                verify: options.verify,
+            },
+        )?;
+        model.tokenizer = model.tokenizer.map_err(leaving_ids);
         Ok(Embedder {
             through: None,
             model: Arc::new(model),
+            prompts: description.prompts.into(),
             prompt: description.prompt.into(),
         })
     }
@@ -208,7 +211,7 @@ impl Embedder {
 
     /// The folder's prompt for texts of this kind, such as `query` or `passage`, if it has one.
     pub fn prompt(&self, name: &str) -> Option<&str> {
-        let mut prompts = self.model.prompts.iter();
+        let mut prompts = self.prompts.iter();
         let prompt = prompts.find(|(known, _)| known == name);
         prompt.map(|(_, prompt)| &prompt[..])
     }
@@ -221,6 +224,13 @@ impl Embedder {
             Some(Packing::Bf16) => Storage::Bf16,
             Some(Packing::Int8) => Storage::Int8,
         }
+    }
+
+    /// How near the vectors come to those of the files' own bits: the least cosine that a few texts
+    /// have in both storages, and 1 where the device keeps all bits. `None` where the model was
+    /// opened without [`EmbedderOptions::verify`].
+    pub fn fidelity(&self) -> Option<f32> {
+        self.model.fidelity
     }
 
     /// What each session's device did and has to do, in the order in which the sessions were
@@ -244,7 +254,7 @@ impl Embedder {
         self.model.loads.iter().map(Load::stats).collect()
     }
 
-    /// Embeds a text, with its prompt in front: a vector of [`Config::hidden`] floats, of
+    /// Embeds a text, with its prompt in front: a vector of [`Config::dimensions`] floats, of
     /// length 1 where the model normalizes. The call is on its way when this returns;
     /// [`Embedder`] has an example.
     ///
@@ -252,7 +262,7 @@ impl Embedder {
     ///
     /// Out of the future comes [`Error::InvalidInput`] for a text of too many tokens
     /// under [`LongTexts::Reject`], and for any text where the folder has no
-    /// tokenizer of the kind that is known (WordPiece), which leaves
+    /// tokenizer of a kind that is known, which leaves
     /// [`Embedder::embed_ids`]; besides what may befall any call, as of
     /// [`Gpu::lerp`](crate::Gpu::lerp).
     pub fn embed(&self, text: &str) -> Embedding {
@@ -262,7 +272,7 @@ impl Embedder {
     /// A text's number of tokens, and its call.
     fn begin(&self, ids: Result<Vec<u32>, Error>) -> (usize, Embedding) {
         match ids {
-            Ok(ids) => (ids.len(), Embedding(Ok(self.enter(&ids)))),
+            Ok(ids) => (ids.len(), Embedding(Ok(self.enter(Text::of(&ids))))),
             Err(error) => (0, Embedding(Err(error))),
         }
     }
@@ -272,6 +282,32 @@ impl Embedder {
         let all = self.model.replicas.iter().map(|replica| &replica.gpu);
         let all = self.through.is_none().then_some(all);
         self.through.iter().chain(all.into_iter().flatten())
+    }
+
+    /// The tokens of a text, without a prompt and however many they are, and the bytes of the text
+    /// that each one stands for: to show what a model sees, or to highlight it. Special tokens are
+    /// there as in [`Embedder::ids`], and have the offsets (0, 0).
+    ///
+    /// ```no_run
+    /// # fn show(embedder: &framebatch::Embedder) -> Result<(), framebatch::Error> {
+    /// let text = "where do cats sleep?";
+    /// let tokens = embedder.tokenize(text)?;
+    /// for (id, (from, to)) in tokens.ids.iter().zip(&tokens.offsets) {
+    ///     println!("{id} is {:?}", &text[*from as usize..*to as usize]);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Embedder::embed`] where the folder has no tokenizer that is known.
+    pub fn tokenize(&self, text: &str) -> Result<Tokens, Error> {
+        let tokenizer = self.model.tokenizer.as_ref().map_err(Error::clone)?;
+        Ok(match self.model.lowercase {
+            true => tokenizer.tokenize_lowercase(text),
+            false => tokenizer.tokenize(text),
+        })
     }
 
     /// The ids of a text, with its prompt and the tokens around it.
@@ -304,10 +340,9 @@ impl Embedder {
         Ok(ids)
     }
 
-    /// Refuses RoBERTa's padding, which has no position: positions count from behind the id of
-    /// the padding.
+    /// Refuses a padding that has no position, such as RoBERTa's.
     fn refuse_padding(&self, about: &str, ids: &[u32]) -> Result<(), Error> {
-        match self.config().first_position.checked_sub(1) {
+        match self.config().padding() {
             Some(padding) if ids.contains(&padding) => Err(Error::InvalidInput(format!(
                 "{about}: id {padding} is the model's padding, which is no part of a text; leave it out"
             ))),
@@ -316,7 +351,7 @@ impl Embedder {
     }
 
     /// Embeds a text that any tokenizer made ids of, `[CLS]` and `[SEP]` included: a vector
-    /// of [`Config::hidden`] floats.
+    /// of [`Config::dimensions`] floats.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), framebatch::Error> {
@@ -335,10 +370,13 @@ impl Embedder {
     /// [`Config::max_tokens`], for one that the vocabulary has not and for RoBERTa's
     /// padding, besides what may befall any call.
     pub fn embed_ids(&self, ids: &[u32]) -> Embedding {
-        Embedding(self.check("embed_ids", ids).map(|()| self.enter(ids)))
+        Embedding(
+            self.check("embed_ids", ids)
+                .map(|()| self.enter(Text::of(ids))),
+        )
     }
 
-    /// Embeds a text, and leaves the vector on the device: a tensor of [`Config::hidden`] floats,
+    /// Embeds a text, and leaves the vector on the device: a tensor of [`Config::dimensions`] floats,
     /// which is there at once. Its call is on its way when this returns, in the same batch as the
     /// others, and nothing comes back for it; calls that are made later read the tensor without
     /// waiting. An [index](crate::Index::add_tensor) takes it as it is. Equal texts are computed

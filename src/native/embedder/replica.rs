@@ -2,8 +2,8 @@
 //! host once, from where devices are filled again after a loss.
 
 use super::load::Places;
-use super::weights::WeightFile;
-use crate::embed::Weight;
+use super::weights::StoredWeights;
+use crate::embed::{Config, Weight};
 use crate::error::Error;
 use crate::graph::shape::Shape;
 use crate::native::gpu::Gpu;
@@ -35,7 +35,8 @@ pub(super) fn check_sessions(gpus: &[Gpu]) -> Result<&[Gpu], Error> {
 /// Copies each tensor to all devices, in the format that suits the first device.
 pub(super) fn upload(
     gpus: &[Gpu],
-    file: &mut WeightFile<'_>,
+    stored: &mut StoredWeights<'_>,
+    config: &Config,
     weights: &[Weight],
     dtype: Storage,
 ) -> Result<Vec<Replica>, Error> {
@@ -47,7 +48,7 @@ pub(super) fn upload(
     let mut replicas: Vec<Replica> = gpus.iter().map(replica).collect();
     let info = gpus[0].info();
     for weight in weights {
-        let contents = file.contents(weight, &info, dtype)?;
+        let contents = stored.contents(config, weight, &info, dtype)?;
         let shape = Shape::new(&weight.dims)?;
         for replica in &mut replicas {
             let tensor = replica.gpu.keep(shape, contents.clone())?;

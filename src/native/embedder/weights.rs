@@ -1,25 +1,99 @@
-//! The tensors of a safetensors file, all of which are checked before the first one goes to the
-//! device.
+//! The tensors of a model's safetensors files, all of which are checked before the first one goes
+//! to the device.
 
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 use super::files::{Blob, ModelFiles, refuse};
 use super::json::parse;
 use crate::device::DeviceInfo;
-use crate::embed::{PREFIXES, Role, Weight};
+use crate::embed::{Config, Role, Source, Weight, by_distance, prefixes};
 use crate::error::Error;
 use crate::native::storage::{Contents, Storage, TensorData};
 use crate::tensor::Packing;
 
-/// The name of the file.
-const FILE: &str = "model.safetensors";
-
 /// The most bytes of a header, as in the format's own library.
 const MAX_HEADER: u64 = 100_000_000;
 
+/// The files that a model's tensors are in. All tensors were found, with their shapes.
+#[derive(Debug)]
+pub(super) struct StoredWeights<'a>(Vec<WeightFile<'a>>);
+
+impl<'a> StoredWeights<'a> {
+    /// Reads the headers of the files, and checks that these tensors are there.
+    pub(super) fn open(
+        files: &ModelFiles<'a>,
+        config: &Config,
+        weights: &[Weight],
+    ) -> Result<StoredWeights<'a>, Error> {
+        let mut stored = StoredWeights(Vec::new());
+        for weight in weights {
+            let name = weight.source.file();
+            if !stored.0.iter().any(|file| file.name == name) {
+                let mut file = WeightFile::open(files, name)?;
+                file.find_prefix(config, weight);
+                stored.0.push(file);
+            }
+            let file = stored.of(weight);
+            for part in &weight.parts {
+                file.kind(weight, part)?;
+            }
+        }
+        Ok(stored)
+    }
+
+    /// Reads a tensor in the format that suits this device.
+    pub(super) fn contents(
+        &mut self,
+        config: &Config,
+        weight: &Weight,
+        info: &DeviceInfo,
+        dtype: Storage,
+    ) -> Result<Contents, Error> {
+        let file = self.of(weight);
+        if weight.role == Role::Distances {
+            let floats = by_distance(config, &file.floats(weight)?);
+            return TensorData::Floats(&floats).contents(Storage::F32, info);
+        }
+        file.contents(weight, info, dtype)
+    }
+
+    /// Whether this packing keeps fewer bits of a tensor than the file has.
+    pub(super) fn loses(&self, weight: &Weight, packing: Option<Packing>) -> bool {
+        let file = self.0.iter().find(|file| file.name == weight.source.file());
+        let as_it_is = match packing {
+            None => return false,
+            Some(Packing::F16) => Some(Kind::F16),
+            Some(Packing::Bf16) => Some(Kind::Bf16),
+            Some(Packing::Int8) => None,
+        };
+        let is_kept = |file: &WeightFile<'_>| {
+            let mut parts = weight.parts.iter();
+            parts.all(|part| file.kind(weight, part).ok() == as_it_is)
+        };
+        !file.is_some_and(is_kept)
+    }
+
+    /// A tensor with all bits of its file, as 32-bit floats.
+    pub(super) fn floats_of(&mut self, weight: &Weight) -> Result<Vec<f32>, Error> {
+        self.of(weight).floats(weight)
+    }
+
+    /// Rows of a table, which has one part, with all bits of its file.
+    pub(super) fn rows(&mut self, table: &Weight, rows: &[u32]) -> Result<Vec<f32>, Error> {
+        self.of(table).rows(table, rows)
+    }
+
+    fn of(&mut self, weight: &Weight) -> &mut WeightFile<'a> {
+        let name = weight.source.file();
+        let file = self.0.iter_mut().find(|file| file.name == name);
+        file.expect("every weight's file was opened")
+    }
+}
+
 /// A file whose header was read.
 #[derive(Debug)]
-pub(super) struct WeightFile<'a> {
+struct WeightFile<'a> {
+    name: String,
     blob: Blob<'a>,
     header: Metadata,
     /// Where the data begins.
@@ -37,19 +111,19 @@ enum Kind {
 
 impl<'a> WeightFile<'a> {
     /// Reads the header and checks it against the length of the file.
-    pub(super) fn open(files: &ModelFiles<'a>) -> Result<WeightFile<'a>, Error> {
-        let Some(mut blob) = files.open(FILE)? else {
-            return Err(refuse(FILE, "is missing"));
+    fn open(files: &ModelFiles<'a>, name: &str) -> Result<WeightFile<'a>, Error> {
+        let Some(mut blob) = files.open(name)? else {
+            return Err(refuse(name, "is missing"));
         };
         let mut length = [0; 8];
         if blob.len() < 8 {
-            return Err(refuse(FILE, "is shorter than the length of its header"));
+            return Err(refuse(name, "is shorter than the length of its header"));
         }
         blob.read(0, &mut length)?;
         let length = u64::from_le_bytes(length);
         if length > MAX_HEADER.min(blob.len() - 8) {
             return Err(refuse(
-                FILE,
+                name,
                 &format!(
                     "its header of {length} bytes is longer than the file or {MAX_HEADER} bytes; download it again"
                 ),
@@ -60,12 +134,12 @@ impl<'a> WeightFile<'a> {
         // Names, offsets without gaps or overlaps, and sizes that suit the shapes.
         let header = parse(&header).and_then(serde_json::from_value::<Metadata>);
         let header =
-            header.map_err(|error| refuse(FILE, &format!("its header is not good: {error}")))?;
-        check_shapes(&header)?;
+            header.map_err(|error| refuse(name, &format!("its header is not good: {error}")))?;
+        check_shapes(name, &header)?;
         let (data, wanted) = (8 + length, header.data_len() as u64);
         if blob.len() - data != wanted {
             return Err(refuse(
-                FILE,
+                name,
                 &format!(
                     "has {} bytes of data, but its header speaks of {wanted}; download it again",
                     blob.len() - data
@@ -73,6 +147,7 @@ impl<'a> WeightFile<'a> {
             ));
         }
         Ok(WeightFile {
+            name: name.into(),
             blob,
             header,
             data,
@@ -80,26 +155,19 @@ impl<'a> WeightFile<'a> {
         })
     }
 
-    /// Checks that the file has all of these tensors, in these shapes.
-    pub(super) fn check(&mut self, weights: &[Weight]) -> Result<(), Error> {
-        let Some(first) = weights.first() else {
-            return Ok(());
-        };
-        let has = |prefix: &&str| {
-            let name = [prefix, first.parts[0].as_str()].concat();
-            self.header.info(&name).is_some()
-        };
-        self.prefix = PREFIXES.into_iter().find(has).unwrap_or_default();
-        for weight in weights {
-            for part in &weight.parts {
-                self.kind(weight, part)?;
-            }
+    /// Looks for the prefix that the names of an encoder's tensors have, by the first of them.
+    fn find_prefix(&mut self, config: &Config, first: &Weight) {
+        if first.source == Source::Encoder {
+            let has = |prefix: &&str| {
+                let name = [prefix, first.parts[0].as_str()].concat();
+                self.header.info(&name).is_some()
+            };
+            let mut known = prefixes(config).iter().copied();
+            self.prefix = known.find(has).unwrap_or_default();
         }
-        Ok(())
     }
 
-    /// Reads a tensor in the format that suits this device.
-    pub(super) fn contents(
+    fn contents(
         &mut self,
         weight: &Weight,
         info: &DeviceInfo,
@@ -108,7 +176,7 @@ impl<'a> WeightFile<'a> {
         let kinds = weight.parts.iter().map(|part| self.kind(weight, part));
         let kinds = kinds.collect::<Result<Vec<Kind>, Error>>()?;
         let storage = match (weight.role, dtype) {
-            (Role::Vector, _) => Storage::F32,
+            (Role::Vector | Role::Distances, _) => Storage::F32,
             (Role::Matrix, Storage::Auto) if info.software => Storage::F32,
             (Role::Matrix, Storage::Auto) => match kinds[..] {
                 _ if info.engine == crate::device::Engine::Cpu => Storage::F32,
@@ -127,49 +195,89 @@ impl<'a> WeightFile<'a> {
             let halves = self.read::<u16>(weight)?;
             return TensorData::Halves(&halves).contents(storage, info);
         }
+        let floats = self.floats(weight)?;
+        TensorData::Floats(&floats)
+            .contents(storage, info)
+            .map_err(|error| match error {
+                Error::InvalidInput(problem) => {
+                    refuse(&self.name, &named(&weight.parts[0], &problem))
+                }
+                other => other,
+            })
+    }
+
+    /// All parts of a tensor as 32-bit floats, end to end.
+    fn floats(&mut self, weight: &Weight) -> Result<Vec<f32>, Error> {
         let mut floats = Vec::new();
-        for (part, kind) in weight.parts.iter().zip(kinds) {
+        for part in &weight.parts {
             let one = Weight {
                 parts: vec![part.clone()],
-                dims: weight.part_dims(),
-                role: weight.role,
+                stored: weight.part_dims(),
+                ..weight.clone()
             };
-            match kind {
+            match self.kind(weight, part)? {
                 Kind::F32 => floats.append(&mut self.read::<f32>(&one)?),
                 Kind::F16 => widen(Packing::F16, &self.read(&one)?, &mut floats),
                 Kind::Bf16 => widen(Packing::Bf16, &self.read(&one)?, &mut floats),
             }
         }
-        TensorData::Floats(&floats)
-            .contents(storage, info)
-            .map_err(|error| match error {
-                Error::InvalidInput(problem) => refuse(FILE, &named(&weight.parts[0], &problem)),
-                other => other,
-            })
+        Ok(floats)
+    }
+
+    /// Rows of a table as 32-bit floats, end to end.
+    fn rows(&mut self, table: &Weight, rows: &[u32]) -> Result<Vec<f32>, Error> {
+        let part = &table.parts[0];
+        let kind = self.kind(table, part)?;
+        let from = self.data + self.info(table, part)?.data_offsets.0 as u64;
+        let width = table.dims[1] as usize;
+        let mut floats = Vec::with_capacity(rows.len() * width);
+        for row in rows {
+            let mut read = |values: &mut [u8]| {
+                let at = u64::from(*row) * values.len() as u64;
+                self.blob.read(from + at, values)
+            };
+            if kind == Kind::F32 {
+                let mut values = vec![0.0; width];
+                read(bytemuck::cast_slice_mut(&mut values))?;
+                floats.append(&mut values);
+                continue;
+            }
+            let mut halves = vec![0_u16; width];
+            read(bytemuck::cast_slice_mut(&mut halves))?;
+            let packing = match kind {
+                Kind::Bf16 => Packing::Bf16,
+                _ => Packing::F16,
+            };
+            widen(packing, &halves, &mut floats);
+        }
+        Ok(floats)
     }
 
     /// All parts of a tensor, end to end.
     fn read<T: bytemuck::Pod>(&mut self, weight: &Weight) -> Result<Vec<T>, Error> {
-        let count: u32 = weight.dims.iter().product();
+        let count: u32 = weight.stored.iter().product();
         let mut values = vec![T::zeroed(); count as usize];
         let each = values.len() / weight.parts.len();
         for (part, values) in weight.parts.iter().zip(values.chunks_mut(each.max(1))) {
-            let from = self.info(part)?.data_offsets.0 as u64;
+            let from = self.info(weight, part)?.data_offsets.0 as u64;
             let at = self.data + from;
             self.blob.read(at, bytemuck::cast_slice_mut(values))?;
         }
         Ok(values)
     }
 
-    fn info(&self, part: &str) -> Result<&TensorInfo, Error> {
-        let name = [self.prefix, part].concat();
+    fn info(&self, weight: &Weight, part: &str) -> Result<&TensorInfo, Error> {
+        let name = match weight.source {
+            Source::Encoder => [self.prefix, part].concat(),
+            Source::Head | Source::Module(_) => part.into(),
+        };
         let info = self.header.info(&name);
-        info.ok_or_else(|| refuse(FILE, &named(&name, "is missing")))
+        info.ok_or_else(|| refuse(&self.name, &named(&name, "is missing")))
     }
 
     /// Checks a part; the format of its elements.
     fn kind(&self, weight: &Weight, part: &str) -> Result<Kind, Error> {
-        let info = self.info(part)?;
+        let info = self.info(weight, part)?;
         let dims = weight.part_dims();
         let mut given = info.shape.iter().map(|dim| u32::try_from(*dim));
         if info.shape.len() != dims.len() || !dims.iter().all(|dim| given.next() == Some(Ok(*dim)))
@@ -178,7 +286,7 @@ impl<'a> WeightFile<'a> {
                 "has shape {:?}, but by config.json it must have {dims:?}",
                 info.shape
             );
-            return Err(refuse(FILE, &named(part, &problem)));
+            return Err(refuse(&self.name, &named(part, &problem)));
         }
         match info.dtype {
             Dtype::F32 => Ok(Kind::F32),
@@ -186,14 +294,14 @@ impl<'a> WeightFile<'a> {
             Dtype::BF16 => Ok(Kind::Bf16),
             other => {
                 let problem = format!("has elements of {other:?}; F32, F16 and BF16 are read");
-                Err(refuse(FILE, &named(part, &problem)))
+                Err(refuse(&self.name, &named(part, &problem)))
             }
         }
     }
 }
 
 /// Refuses numbers of elements that not every reader can count, where one dimension is 0.
-fn check_shapes(header: &Metadata) -> Result<(), Error> {
+fn check_shapes(file: &str, header: &Metadata) -> Result<(), Error> {
     const MOST: usize = (1 << 53) - 1;
     for name in header.offset_keys() {
         let Some(info) = header.info(&name) else {
@@ -208,7 +316,7 @@ fn check_shapes(header: &Metadata) -> Result<(), Error> {
         }
         if elements.is_none() {
             let problem = format!("has too many elements in shape {:?}", info.shape);
-            return Err(refuse(FILE, &named(&name, &problem)));
+            return Err(refuse(file, &named(&name, &problem)));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::super::device_event::DeviceEvent;
 use super::*;
 use crate::Model;
-use crate::device::{DeviceInfo, Engine};
+use crate::device::{CpuReason, DeviceInfo, Engine};
 
 #[test]
 fn a_lost_device_is_replaced_under_everyone() {
@@ -110,8 +110,10 @@ fn the_cpu_takes_over_where_no_other_device_opens() {
     };
     // Each batch is sent twice, the second time to the CPU.
     explore(world, eager(), |gpu| {
+        assert_eq!(gpu.info().reason, None);
         join(threads(2, &gpu, |gpu, n| three_calls(gpu, n, &[])));
         assert_eq!(gpu.info().engine, Engine::Cpu);
+        assert_eq!(gpu.info().reason, Some(CpuReason::DeviceLost));
     });
 }
 
@@ -130,7 +132,9 @@ fn a_gpu_in_software_takes_over_only_where_it_was_asked_for() {
         ..KIND
     };
     explore_on(EngineChoice::Auto, world, eager(), |gpu| {
-        assert_eq!(next(&gpu).engine, Engine::Cpu);
+        let info = next(&gpu);
+        assert_eq!(info.engine, Engine::Cpu);
+        assert_eq!(info.reason, Some(CpuReason::DeviceLost));
     });
     explore_on(EngineChoice::Gpu, world, eager(), |gpu| {
         let info = next(&gpu);

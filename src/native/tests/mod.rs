@@ -96,7 +96,8 @@ fn explore_on(engine: EngineChoice, world: World, batch: BatchConfig, story: fn(
         let config = Config {
             engine,
             batch: batch.clone(),
-            stall_ms: 20.0, // The model's clock goes on by 0.1 ms with each look at it.
+            // The model's clock goes on by 0.1 ms with each look at it.
+            stall_ms: Some(20.0),
             ..Config::default()
         };
         let gpu = block_on(Gpu::open(config)).unwrap();

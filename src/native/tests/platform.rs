@@ -269,6 +269,7 @@ impl Device for Gpu {
     fn info(&self) -> DeviceInfo {
         DeviceInfo {
             engine: Engine::Gpu,
+            reason: None,
             software: self.software,
             ..self.cpu.info()
         }

@@ -6,12 +6,13 @@ use super::geometry::Geometry;
 use super::lower::Primitive;
 use crate::program::{Access, Attention, Body, LANES, QUERIES, StageSizes};
 
-/// The stage of an attention with these loads of queries, keys and values.
+/// The stage of an attention with these loads of queries, keys and values, and of a bias.
 pub(super) fn build(
     context: &Context<'_>,
     geometry: &Geometry<'_>,
     value: usize,
     loads: [usize; 3],
+    bias: Option<usize>,
 ) -> (Body, Vec<Access>, StageSizes) {
     let value = &context.lowered.values[value];
     let keys = context.lowered.values[value.operands[1]].shape;
@@ -28,14 +29,15 @@ pub(super) fn build(
     words.extend(&stack.dims[1..]);
     words.push(*rows);
     let mut is_quads = size % 4 == 0;
-    for (load, strides) in geometry.draft.loads.iter().zip(&stack.strides) {
-        // Queries step along the rows of the result, keys and values along the axis behind: the
-        // other of the two strides is 0.
+    for (at, (load, strides)) in (geometry.draft.loads.iter().zip(&stack.strides)).enumerate() {
+        // Queries step along the rows of the result, keys, values and the distances of a bias along
+        // the axis behind: the other of the two strides is 0.
         let row = load.strides[rank - 2].wrapping_add(load.strides[rank]);
         let step = load.strides[rank - 1];
         let strides = &strides[..stack.dims.len()];
         let mut starts = strides.iter().chain([&row, &load.offset]);
-        is_quads &= step == 1 && starts.all(|words| words % 4 == 0);
+        let is_in_quads = step == 1 && starts.all(|words| words % 4 == 0);
+        is_quads &= is_in_quads || !loads.contains(&at);
         words.extend(strides);
         words.extend([row, step]);
     }
@@ -43,6 +45,7 @@ pub(super) fn build(
         (stack.dims.iter().product::<u32>() * heads.count).saturating_mul(rows.div_ceil(QUERIES));
     let body = Body::Attention(Attention {
         loads: loads.map(|load| load as u32),
+        bias: bias.map(|load| load as u32),
         outer: stack.dims.len() as u32 + 1,
         heads: heads.count,
         size,

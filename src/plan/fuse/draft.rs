@@ -88,14 +88,16 @@ pub(super) enum DraftTerm {
     Where([usize; 3]),
     Call(Arc<CallerFn>, Box<[usize]>),
     Fold(Fold, usize),
-    /// An attention, by its loads of queries, keys and values.
-    Attention([usize; 3]),
+    /// An attention, by its loads of queries, keys and values, and that of its bias.
+    Attention([usize; 3], Option<usize>),
 }
 
 impl DraftTerm {
     pub(super) fn operands(&self) -> impl Iterator<Item = usize> {
         let (few, many): (_, &[usize]) = match self {
-            DraftTerm::Load(_) | DraftTerm::Scalar(_) | DraftTerm::Attention(_) => ([None; 2], &[]),
+            DraftTerm::Load(_) | DraftTerm::Scalar(_) | DraftTerm::Attention(..) => {
+                ([None; 2], &[])
+            }
             DraftTerm::Unary(_, a) | DraftTerm::Fold(_, a) => ([Some(*a), None], &[]),
             DraftTerm::Binary(_, a, b) => ([Some(*a), Some(*b)], &[]),
             DraftTerm::Where(operands) => ([None; 2], operands),
@@ -199,12 +201,14 @@ impl Draft {
                 self.push(DraftTerm::Fold(Fold::Sum, product))
             }
             Primitive::Attention(_) => {
-                let loads = [0, 1, 2].map(|place| {
-                    let term = operand(self, place);
-                    self.load_of(term)
-                });
+                let load = |draft: &mut Draft, place: usize| {
+                    let term = operand(draft, place);
+                    draft.load_of(term)
+                };
+                let loads = [0, 1, 2].map(|place| load(self, place));
+                let bias = (value.operands.len() > 4).then(|| load(self, 4));
                 operand(self, 3); // The scale becomes the stage's only scalar.
-                self.push(DraftTerm::Attention(loads))
+                self.push(DraftTerm::Attention(loads, bias))
             }
             Primitive::Gather(axis) => self.gather(context, id, *axis, view),
             // Views move nothing. A concat has no term: its parts are stages.

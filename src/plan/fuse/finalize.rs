@@ -44,7 +44,9 @@ pub(super) fn build(
     };
     let (body, accesses, mut sizes) = match root.domain {
         Domain::Elements => match draft.terms[draft.top] {
-            DraftTerm::Attention(loads) => attention::build(context, &geometry, root.value, loads),
+            DraftTerm::Attention(loads, bias) => {
+                attention::build(context, &geometry, root.value, loads, bias)
+            }
             _ => geometry.map(shape),
         },
         Domain::Rows(rows) => geometry.rows(rows),

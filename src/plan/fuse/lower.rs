@@ -46,7 +46,8 @@ pub(super) enum Primitive {
     /// Sums of products along the last axis of this domain, which has the value's axes and
     /// the axis that both operands share.
     Product(Shape),
-    /// Attention of queries, keys and values, which lie in memory, with a scale.
+    /// Attention of queries, keys and values, which lie in memory, with a scale, and perhaps a
+    /// bias, which lies in memory too.
     Attention(Heads),
     Transpose([u8; MAX_RANK]),
     Slice(Box<[Range]>),
@@ -180,8 +181,12 @@ impl Lowered {
             }
             Op::Matmul => return self.product(operands, node.shape),
             Op::Attention(heads) => {
-                let [q, k, v] = [0, 1, 2].map(|place| self.in_memory(operands[place]));
-                let operands = [q, k, v, operands[3]];
+                let mut operands = operands.to_vec();
+                for place in [0, 1, 2, 4] {
+                    if let Some(operand) = operands.get_mut(place) {
+                        *operand = self.in_memory(*operand);
+                    }
+                }
                 return self.push(
                     Primitive::Attention(*heads),
                     &operands,

@@ -26,6 +26,11 @@ pub(super) fn operand_view(lowered: &Lowered, id: usize, place: usize, view: Vie
             let rows = if place == 0 { queries } else { keys };
             View::of_matrix(value.shape, operand, [rows, columns])
         }
+        // A head of a bias lies along the floats of all heads, a distance along the keys.
+        Primitive::Attention(_) if place == 4 => {
+            let (_, columns, keys) = matrix_axes(value.shape);
+            View::of_matrix(value.shape, operand, [columns, keys])
+        }
         _ => view
             .operand(value.shape, operand)
             .expect("what cannot be seen as of another shape is kept in memory"),

@@ -41,6 +41,7 @@ impl Device for Numbered {
     fn info(&self) -> DeviceInfo {
         DeviceInfo {
             engine: self.engine,
+            reason: None,
             adapter: String::new(),
             driver: String::new(),
             software: false,

@@ -33,6 +33,8 @@ pub(super) fn run(run: &Run<'_>, of: &Attention, wanted: RowLines<'_>) {
     let (rows, keys) = (dims[dims.len() - 1], run.word(run.layout.count));
     let mut head = Head {
         scale: scale(run),
+        rows,
+        bias: None,
         size: of.size as usize,
         keys,
         hidden: if of.is_causal { rows } else { 0 },
@@ -50,7 +52,9 @@ pub(super) fn run(run: &Run<'_>, of: &Attention, wanted: RowLines<'_>) {
             number: stack,
         };
         let matrices = of.loads.map(|load| matrix(run, of, load, &stack));
+        let bias = of.bias.map(|load| matrix(run, of, load, &stack));
         for number in 0..of.heads {
+            head.bias = bias.map(|bias| bias.from(0, number));
             head.attend(matrices, number * of.size, row..row + count);
             for (i, known) in (0..).zip(&head.known) {
                 let place = ((line + i) * of.heads + number) * of.size;
@@ -66,8 +70,12 @@ pub(super) fn run(run: &Run<'_>, of: &Attention, wanted: RowLines<'_>) {
 }
 
 /// Some queries of one head.
-struct Head {
+struct Head<'a> {
     scale: f32,
+    /// Queries of the call.
+    rows: u32,
+    /// What is added to the head's scores: its rows are distances.
+    bias: Option<Matrix<'a>>,
     size: usize,
     keys: u32,
     /// Keys that a query in front of the first one would not see: one for each query in a causal
@@ -88,7 +96,7 @@ struct Known {
     total: f32,
 }
 
-impl Head {
+impl Head<'_> {
     /// Sums the weighted values for these rows, of a head whose floats begin at `first`.
     fn attend(&mut self, [q, k, v]: [Matrix<'_>; 3], first: u32, rows: Range<u32>) {
         let count = rows.len();
@@ -120,23 +128,46 @@ impl Head {
                         k.from(start, first).transposed(),
                         v.from(start, first),
                     ];
-                    self.see(matrices, own, (seen(row) - start) as usize);
+                    self.score(matrices, own.clone(), (seen(row) - start) as usize);
+                    self.bias(row, start, own.len());
+                    self.see(matrices[2], own, (seen(row) - start) as usize);
                 }
                 row = next;
             }
         }
     }
 
-    /// Adds `keys` keys and their values to the sums of some rows.
-    fn see(&mut self, [q, k, v]: [Matrix<'_>; 3], rows: Range<usize>, keys: usize) {
+    /// Computes the scaled scores of `keys` keys for some rows.
+    fn score(&mut self, [q, k, _]: [Matrix<'_>; 3], rows: Range<usize>, keys: usize) {
         self.scores.clear();
         self.scores.resize(rows.len() * keys, 0.0);
         add_product(q, k, [rows.len(), self.size, keys], &mut self.scores);
+        for score in &mut self.scores {
+            *score *= self.scale;
+        }
+    }
+
+    /// Adds what the distances of these queries and keys, from `row` and from `key` on, add.
+    fn bias(&mut self, row: u32, key: u32, rows: usize) {
+        let Some(bias) = self.bias else {
+            return;
+        };
+        let keys = self.scores.len() / rows;
+        for (row, scores) in (row..).zip(self.scores.chunks_exact_mut(keys)) {
+            let first = bias.from(key + self.rows - 1 - row, 0);
+            for (distance, score) in (0..).zip(scores) {
+                *score += first.words[first.from(distance, 0).at as usize];
+            }
+        }
+    }
+
+    /// Adds `keys` scored keys and their values to the sums of some rows.
+    fn see(&mut self, v: Matrix<'_>, rows: Range<usize>, keys: usize) {
         let sums = &mut self.sums[rows.start * self.size..rows.end * self.size];
         let known = &mut self.known[rows.clone()];
         let lines = self.scores.chunks_exact_mut(keys);
         for ((known, scores), sums) in known.iter_mut().zip(lines).zip(sums.chunks_mut(self.size)) {
-            known.look(scores, self.scale, sums);
+            known.look(scores, sums);
         }
         self.weights.resize(self.scores.len(), 0.0);
         unary(UnaryFn::Exp, &self.scores, &mut self.weights);
@@ -154,12 +185,9 @@ impl Head {
 }
 
 impl Known {
-    /// Scales scores and subtracts the largest score so far from each. Where that has grown, what
-    /// was summed before becomes smaller accordingly.
-    fn look(&mut self, scores: &mut [f32], scale: f32, sums: &mut [f32]) {
-        for score in &mut *scores {
-            *score *= scale;
-        }
+    /// Subtracts the largest score so far from each. Where that has grown, what was summed before
+    /// becomes smaller accordingly.
+    fn look(&mut self, scores: &mut [f32], sums: &mut [f32]) {
         let before = self.largest;
         self.largest = folded(before, scores, |a, b| if b > a { b } else { a });
         let largest = self.largest;

@@ -1,0 +1,218 @@
+//! The self-test of a model whose matrices are kept in fewer bits than its files have: a few texts
+//! pass the encoder in both, stage by stage, so that the device has the whole weights of one stage at
+//! a time.
+
+use super::replica::Replica;
+use super::vocabulary::Split;
+use super::weights::StoredWeights;
+use crate::batch::Priority;
+use crate::embed::folder::Task;
+use crate::embed::{
+    Config, MOST_TOKENS, Stage, TEXTS, Weight, check_fidelity, cosine, drawn_ids, numbers,
+};
+use crate::error::Error;
+use crate::graph::chain::Home;
+use crate::graph::shape::Shape;
+use crate::native::call::Call;
+use crate::native::platform::block_on;
+use crate::native::request::{Chained, Request, Structure};
+use crate::native::shared::Purpose;
+use crate::native::storage::{Storage, TensorData};
+use crate::native::submission::Terms;
+use crate::native::tensor::Tensor;
+use crate::tensor::Packing;
+
+/// A model on a device, and its files.
+pub(super) struct SelfTest<'a, 'b> {
+    pub(super) replica: &'a Replica,
+    pub(super) stored: &'a mut StoredWeights<'b>,
+    pub(super) config: &'a Config,
+    pub(super) list: &'a [Weight],
+    pub(super) task: Task,
+}
+
+/// The vectors of a text's tokens, by the matrices as they are kept and by those of the files.
+struct Pair {
+    kept: Vec<f32>,
+    whole: Vec<f32>,
+}
+
+impl SelfTest<'_, '_> {
+    /// The least cosine of the vectors of the texts: 1 where the matrices have the bits of the
+    /// files, `None` through a handle whose calls are not sent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] where it is too small, and whatever befalls the calls.
+    pub(super) fn run(&mut self, tokenizer: &Split) -> Result<Option<f32>, Error> {
+        let Some(first) = (0..self.list.len()).find(|at| self.is_cut(*at)) else {
+            return Ok(Some(1.0));
+        };
+        if self.replica.gpu.shared().purpose != Purpose::Send {
+            return Ok(None);
+        }
+        let texts = self.texts(tokenizer);
+        let mut pairs = self.begin(&texts)?;
+        for number in 0..self.config.layers {
+            pairs = self.advance(Stage::Layer(number), &pairs)?;
+        }
+        // Of one number, which a reranker gives, there is no cosine.
+        if matches!(self.task, Task::Embed { .. }) {
+            pairs = self.advance(Stage::Vector, &pairs)?;
+        }
+        let cosines = pairs.iter().map(|pair| cosine(&pair.kept, &pair.whole));
+        let least = cosines.fold(1.0, |least: f32, next| match next < least {
+            true => next,
+            false if next.is_nan() => next,
+            false => least,
+        });
+        check_fidelity(name(self.replica.tensors[first].home()), least)?;
+        Ok(Some(least))
+    }
+
+    /// Whether a tensor has fewer bits than in its file.
+    fn is_cut(&self, at: usize) -> bool {
+        let home = self.replica.tensors[at].home();
+        self.stored.loses(&self.list[at], home.packing())
+    }
+
+    /// The tokens of the texts; drawn ids where a text has none that the encoder takes.
+    fn texts(&self, tokenizer: &Split) -> Vec<Vec<u32>> {
+        let most = MOST_TOKENS.min(self.config.max_tokens) as usize;
+        let split = |(text, drawn): (&&str, Vec<u32>)| {
+            let mut ids = Vec::new();
+            if let Ok(tokenizer) = tokenizer {
+                tokenizer.encode(text, most, &mut ids);
+            }
+            match ids.len() {
+                0 => drawn,
+                count if count > most => drawn,
+                _ => ids,
+            }
+        };
+        TEXTS
+            .iter()
+            .zip(drawn_ids(self.config))
+            .map(split)
+            .collect()
+    }
+
+    /// What goes to the first layer.
+    fn begin(&mut self, texts: &[Vec<u32>]) -> Result<Vec<Pair>, Error> {
+        let tables = Stage::Embeddings;
+        let kept = self.kept(tables);
+        let rows = Stage::Rows;
+        let whole = self.whole(rows)?;
+        let mut calls = Vec::new();
+        for ids in texts {
+            let given = bytemuck::cast_slice(ids);
+            let first = self.call(tables, ids.len(), &[given], &kept)?;
+            let rows_of = |stored: &mut StoredWeights<'_>, table: usize, rows: &[u32]| {
+                stored.rows(&self.list[table], rows)
+            };
+            let words = rows_of(self.stored, 0, ids)?;
+            let from = self.config.first_position;
+            let places: Vec<u32> = (from..).take(ids.len()).collect();
+            let positions = rows_of(self.stored, 1, &places)?;
+            let types = match self.config.types {
+                0 => Vec::new(),
+                _ => rows_of(self.stored, 2, &[0])?,
+            };
+            let operands = [&words[..], &positions, &types].map(bytemuck::cast_slice);
+            let operands = &operands[..2 + usize::from(!types.is_empty())];
+            let second = self.call(rows, ids.len(), operands, &whole)?;
+            calls.push([first, second]);
+        }
+        answers(calls)
+    }
+
+    /// Takes the vectors through a stage.
+    fn advance(&mut self, stage: Stage, pairs: &[Pair]) -> Result<Vec<Pair>, Error> {
+        let (kept, whole) = (self.kept(stage), self.whole(stage)?);
+        let mut calls = Vec::new();
+        for pair in pairs {
+            let tokens = pair.kept.len() / self.config.hidden as usize;
+            let call = |x: &[f32], weights: &[Tensor]| {
+                self.call(stage, tokens, &[bytemuck::cast_slice(x)], weights)
+            };
+            calls.push([call(&pair.kept, &kept)?, call(&pair.whole, &whole)?]);
+        }
+        answers(calls)
+    }
+
+    /// The tensors of a stage as they are kept.
+    fn kept(&self, stage: Stage) -> Vec<Tensor> {
+        let places = stage.weights(self.config).into_iter();
+        let tensors = places.map(|at| self.replica.tensors[at].clone());
+        tensors.collect()
+    }
+
+    /// The tensors of a stage with all bits of the files.
+    fn whole(&mut self, stage: Stage) -> Result<Vec<Tensor>, Error> {
+        let places = stage.weights(self.config).into_iter();
+        let tensors = places.map(|at| {
+            if !self.is_cut(at) {
+                return Ok(self.replica.tensors[at].clone());
+            }
+            let weight = &self.list[at];
+            let gpu = &self.replica.gpu;
+            let floats = self.stored.floats_of(weight)?;
+            let contents = TensorData::Floats(&floats).contents(Storage::F32, &gpu.info())?;
+            gpu.keep(Shape::new(&weight.dims)?, contents)
+        });
+        tensors.collect()
+    }
+
+    fn call(
+        &self,
+        stage: Stage,
+        tokens: usize,
+        given: &[&[u8]],
+        weights: &[Tensor],
+    ) -> Result<Call<f32>, Error> {
+        let homes: Vec<Home> = weights.iter().map(Tensor::home).collect();
+        let count = u32::try_from(tokens).unwrap_or(u32::MAX);
+        let numbers = numbers(self.config);
+        let operands = given.iter().copied();
+        let operands = operands.chain([bytemuck::cast_slice(&numbers)]).collect();
+        let request = Request {
+            structure: Structure::Chain(stage.chain(self.config, count, &homes)?),
+            rows: tokens,
+            scalar: 0,
+            operands: Default::default(),
+            chained: Chained {
+                operands,
+                tensors: weights.iter().map(Tensor::number).collect(),
+                ..Chained::default()
+            },
+        };
+        let floats = match stage {
+            Stage::Vector => self.config.dimensions() as usize,
+            _ => tokens * self.config.hidden as usize,
+        };
+        // At once, whatever the policy is, and without what the handle asks of its calls.
+        let terms = Terms {
+            priority: Priority::High,
+            ..Terms::default()
+        };
+        let shared = self.replica.gpu.shared();
+        Ok(shared.submit_floats(request, terms, floats))
+    }
+}
+
+fn answers(calls: Vec<[Call<f32>; 2]>) -> Result<Vec<Pair>, Error> {
+    let pairs = calls.into_iter().map(|[kept, whole]| {
+        let (kept, whole) = (block_on(kept)?, block_on(whole)?);
+        Ok(Pair { kept, whole })
+    });
+    pairs.collect()
+}
+
+fn name(home: Home) -> &'static str {
+    match home.packing() {
+        None => "f32",
+        Some(Packing::F16) => "f16",
+        Some(Packing::Bf16) => "bf16",
+        Some(Packing::Int8) => "int8",
+    }
+}
