@@ -1,8 +1,10 @@
 //! How fast the tokenizer is, on one core, beside Hugging Face's crate.
 //!
 //!     cargo bench --bench tokenizer [-- --record FOLDER]
+//!     cargo bench --bench tokenizer -- --file models/unigram/tokenizer.json
 //!
-//! Over the texts of `tests/data` with the vocabulary that `make model` fetches.
+//! Over the texts of `tests/data` with the vocabulary that `make model` fetches, or with a
+//! `tokenizer.json`, which is read in slices of 64 KB; the slowest of them is told.
 //! Ids are compared before anything is timed. Times are the best of several
 //! rounds, since whatever else runs can only add to them.
 
@@ -20,6 +22,64 @@ use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 const ROUNDS: usize = 15;
 
 fn main() {
+    let mut arguments = env::args().skip_while(|argument| argument != "--file");
+    match arguments.nth(1) {
+        Some(path) => whole_file(&path),
+        None => wordpiece(),
+    }
+}
+
+/// Any tokenizer, as a file describes it.
+fn whole_file(path: &str) {
+    let file = fs::read(path).expect("a tokenizer.json");
+    let mut peer: tokenizers::Tokenizer = serde_json::from_slice(&file).expect("a tokenizer");
+    peer.with_padding(None);
+    peer.with_truncation(None).expect("no limit");
+    let texts = texts();
+    let mut slowest = 0.0_f64;
+    let mut load = || {
+        let mut reader = Tokenizer::reader();
+        for slice in file.chunks(1 << 16) {
+            let start = Instant::now();
+            reader.feed(slice).expect("a slice");
+            slowest = slowest.max(start.elapsed().as_secs_f64());
+        }
+        let start = Instant::now();
+        let tokenizer = reader.finish().expect("a tokenizer that is known");
+        slowest = slowest.max(start.elapsed().as_secs_f64());
+        tokenizer
+    };
+    let ours = load();
+    let mut ids = Vec::new();
+    for text in &texts {
+        ids.clear();
+        ours.encode(text, usize::MAX, &mut ids);
+        let expected = peer.encode_fast(text.as_str(), true).expect("ids");
+        assert_eq!(ids, expected.get_ids(), "{text}");
+    }
+    let mut all = || {
+        ids.clear();
+        for text in &texts {
+            ours.encode(text, usize::MAX, &mut ids);
+        }
+        ids.len()
+    };
+    let tokens = all();
+    let rate = tokens as f64 / best(&mut all) / 1e6;
+    let encode = |text: &String| peer.encode_fast(text.as_str(), true).expect("ids").len();
+    let rival = tokens as f64 / best(|| texts.iter().map(encode).sum()) / 1e6;
+    let loading = best(|| load().vocabulary_len());
+    println!(
+        "{{ \"file\": \"{path}\", \"ids\": {}, \"texts\": {}, \"tokens\": {tokens}, \"loadMs\": {:.1}, \"slowestSliceMs\": {:.1}, \"millionTokensPerSecond\": {rate:.2}, \"tokenizersCrate\": {rival:.2} }}",
+        ours.vocabulary_len(),
+        texts.len(),
+        loading * 1e3,
+        slowest * 1e3,
+    );
+}
+
+/// WordPiece with the vocabulary of all-MiniLM-L6-v2.
+fn wordpiece() {
     let vocab = fs::read_to_string("models/minilm/vocab.txt").expect("make model was run");
     let texts = texts();
     let ours = Tokenizer::new(&vocab, Options::default()).expect("a vocabulary of BERT's");

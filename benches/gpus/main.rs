@@ -9,8 +9,9 @@
 //! usual adapter, which shows what dealing costs and gains nothing. `--tiny` is an
 //! encoder that a software adapter computes in time. Vectors are compared before
 //! times are shown; those are the medians of three runs after one that does not
-//! count. `host` is what one thread takes for a text, with a device that does nothing:
-//! to split it into tokens, which a corpus has done on all cores, and to enter it.
+//! count, and one more run is profiled. `host` is what one thread takes for a text, with a
+//! device that does nothing: to split it into tokens, which a corpus has done on all cores,
+//! and to enter it.
 
 #![expect(clippy::print_stdout, reason = "it prints its tables")]
 #![expect(clippy::unwrap_used, reason = "what goes wrong ends it")]
@@ -19,8 +20,13 @@
 mod clock;
 mod model;
 mod priorities;
+mod profile;
 #[path = "../report/mod.rs"]
 mod report;
+
+use std::hint::black_box;
+use std::num::NonZero;
+use std::thread::{self, available_parallelism};
 
 use clock::{Times, time, times_of};
 use framebatch::{
@@ -29,6 +35,7 @@ use framebatch::{
 };
 use model::{MINILM, Model, TINY};
 use pollster::block_on;
+use profile::Profile;
 use report::{Report, Row, Table, Unit};
 
 /// States of a stream, and of a chunk of it.
@@ -61,8 +68,11 @@ fn main() {
     let info = sessions[0].info();
     println!("{}, {} sessions", info.adapter, sessions.len());
     report.add(host(&model, &texts));
+    report.add(host_copies());
     report.add(embeddings(&model, &texts, &sessions));
-    report.add(gradients(&options, &sessions));
+    for results in [Results::Freed, Results::Recycled] {
+        report.add(gradients(&options, &sessions, results));
+    }
     let embedder = open_model(&model, &sessions[..1], Storage::F16);
     report.add(priorities::measure(&embedder, &sessions[0], &texts));
     if let Some(folder) = options.record {
@@ -73,7 +83,7 @@ fn main() {
 
 /// Texts a second, by how many sessions share them.
 fn embeddings(model: &Model, texts: &[String], sessions: &[Gpu]) -> Table {
-    println!("\nsessions   texts/s   tokens/s   × one   share of the busiest");
+    println!("\nsessions   texts/s   tokens/s   × one   share of the busiest   GPU busy");
     let mut rows = Vec::new();
     let mut first: Option<(f64, Vec<f32>)> = None;
     for count in counts(sessions.len()) {
@@ -85,13 +95,18 @@ fn embeddings(model: &Model, texts: &[String], sessions: &[Gpu]) -> Table {
         let tokens = model.tokens() as f64;
         let stats = embedder.stats().into_iter().map(|one| one.tokens);
         let share = stats.clone().max().unwrap() as f64 / stats.sum::<u64>() as f64;
+        let profile = Profile::of(&sessions[..count], || {
+            embedder.embed_many(texts).wait().for_each(drop);
+        });
         let rates = times.map(|ms| texts.len() as f64 * 1e3 / ms);
         let (rate, gain) = (rates.median(), *alone / ms);
         println!(
-            "{count:8} {rate:9.0} {:10.0} {gain:7.2} {share:22.2}",
-            rate * tokens
+            "{count:8} {rate:9.0} {:10.0} {gain:7.2} {share:22.2} {:>10}",
+            rate * tokens,
+            percent(profile.utilization)
         );
-        rows.push(row("embeddings", count, rates).with("gain", gain));
+        let row = row("embeddings", count, rates).with("gain", gain);
+        rows.push(profile.added_to(row));
     }
     Table {
         about: "texts of 128 tokens, embedded by so many sessions",
@@ -100,26 +115,56 @@ fn embeddings(model: &Model, texts: &[String], sessions: &[Gpu]) -> Table {
     }
 }
 
+/// What becomes of the memory of a stream's results.
+#[derive(Clone, Copy)]
+enum Results {
+    /// The memory is freed, and the system hands out fresh memory for each result.
+    Freed,
+    /// The memory is lent to results to come.
+    Recycled,
+}
+
 /// States a second, by how many sessions share a stream of them.
-fn gradients(options: &Options, sessions: &[Gpu]) -> Table {
+fn gradients(options: &Options, sessions: &[Gpu], results: Results) -> Table {
     let states = if options.tiny { STATES / 10 } else { STATES };
-    println!("\nsessions   states/s   × one");
+    let (what, about) = match results {
+        Results::Freed => (
+            "gradients",
+            "a stream of gradients, dealt to so many sessions",
+        ),
+        Results::Recycled => (
+            "gradients-recycled",
+            "a stream of gradients, dealt to so many sessions, whose results are recycled",
+        ),
+    };
+    let states = vec![State([0x5a; 16]); states];
+    println!("\n{what}\nsessions   states/s   × one   GPU busy");
     let mut rows = Vec::new();
     let mut alone = None;
     for count in counts(sessions.len()) {
         let gpus = Gpus::new(&sessions[..count]).unwrap();
-        let times = stream(&gpus, states);
+        let times = runs(|| stream(&gpus, &states, results));
         let ms = times.median();
         let gain = *alone.get_or_insert(ms) / ms;
-        let rates = times.map(|ms| states as f64 * 1e3 / ms);
-        println!("{count:8} {:10.0} {gain:7.2}", rates.median());
-        rows.push(row("gradients", count, rates).with("gain", gain));
+        let profile = Profile::of(&sessions[..count], || stream(&gpus, &states, results));
+        let rates = times.map(|ms| states.len() as f64 * 1e3 / ms);
+        println!(
+            "{count:8} {:10.0} {gain:7.2} {:>10}",
+            rates.median(),
+            percent(profile.utilization)
+        );
+        let row = row(what, count, rates).with("gain", gain);
+        rows.push(profile.added_to(row));
     }
     Table {
-        about: "a stream of gradients, dealt to so many sessions",
+        about,
         unit: Some(Unit::Rate("states a second")),
         rows,
     }
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "unknown".into(), |share| format!("{:.0} %", share * 1e2))
 }
 
 fn row(what: &str, sessions: usize, rates: Times) -> Row {
@@ -195,15 +240,19 @@ fn embed(embedder: &Embedder, texts: &[String]) -> (Times, Vec<f32>) {
     (times, sample)
 }
 
-/// Milliseconds for the gradients of so many states.
-fn stream(gpus: &Gpus, states: usize) -> Times {
-    runs(|| {
-        let chunks = (0..states).step_by(CHUNK);
-        let chunks = chunks.map(|at| vec![State([0x5a; 16]); CHUNK.min(states - at)]);
-        let gradients = gpus.stream_blocking(chunks, |gpu, chunk| gpu.compute_gradients(&chunk));
-        let floats: usize = gradients.map(|floats| floats.unwrap().len()).sum();
-        assert_eq!(floats, states * 32);
-    })
+/// The gradients of these states, in chunks.
+fn stream(gpus: &Gpus, states: &[State], results: Results) {
+    let chunks = states.chunks(CHUNK);
+    let mut floats = 0;
+    for gradients in gpus.stream_blocking(chunks, |gpu, chunk| gpu.compute_gradients(chunk)) {
+        let gradients = gradients.unwrap();
+        floats += gradients.len();
+        match results {
+            Results::Freed => drop(gradients),
+            Results::Recycled => gpus.recycle(gradients),
+        }
+    }
+    assert_eq!(floats, states.len() * 32);
 }
 
 /// Microseconds of this thread for a text, to split and to enter it, whatever the
@@ -244,6 +293,38 @@ fn host(model: &Model, texts: &[String]) -> Table {
             Row::new("gpus-host-split", "framebatch", split),
             Row::new("gpus-host-enter", "framebatch", enter),
         ],
+    }
+}
+
+/// GB/s that the host's memory gives to copies as large as a chunk's results, by as many threads
+/// as copy these: no stream is faster.
+fn host_copies() -> Table {
+    const BYTES: usize = 4 << 20;
+    const COPIES: usize = 64;
+    let threads = available_parallelism().map_or(1, NonZero::get).min(32);
+    let times = runs(|| {
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    let (from, mut to) = (vec![1_u8; BYTES], vec![0_u8; BYTES]);
+                    for _ in 0..COPIES {
+                        to.copy_from_slice(black_box(&from));
+                        black_box(&mut to);
+                    }
+                });
+            }
+        });
+    });
+    let bytes = (threads * BYTES * COPIES) as f64;
+    let rates = times.map(|ms| bytes / ms / 1e6);
+    println!(
+        "host: {:.0} GB/s copied by {threads} threads",
+        rates.median()
+    );
+    Table {
+        about: "copies of 4 MB by up to 32 threads, whatever the device",
+        unit: Some(Unit::Rate("GB a second")),
+        rows: vec![Row::new("gpus-host-copies", "framebatch", rates)],
     }
 }
 

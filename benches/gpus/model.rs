@@ -1,21 +1,26 @@
 //! An encoder with random weights, as the files of a Hugging Face folder, and texts
 //! for it. What it says means nothing, and takes as long as if it did.
 
-use framebatch::embed::{Config, Pooling, Role, weights};
+use framebatch::embed::{Activation, Config, Family, Pooling, Role, weights};
 use safetensors::tensor::{Dtype, TensorView};
 
 /// The sizes of all-MiniLM-L6-v2.
 pub(crate) const MINILM: Config = Config {
+    family: Family::Bert,
     hidden: 384,
     layers: 6,
     heads: 12,
     intermediate: 1536,
+    activation: Activation::Gelu,
     vocab: 30_522,
     positions: 512,
     first_position: 0,
     types: 2,
+    has_distance_bias: false,
     epsilon: 1e-12,
     pooling: Pooling::Mean,
+    dense: Vec::new(),
+    cut: None,
     normalize: true,
     max_tokens: 256,
 };
@@ -29,7 +34,16 @@ pub(crate) const TINY: Config = Config {
     vocab: 1000,
     positions: 48,
     max_tokens: 40,
-    ..MINILM
+    family: Family::Bert,
+    activation: Activation::Gelu,
+    first_position: 0,
+    types: 2,
+    has_distance_bias: false,
+    epsilon: 1e-12,
+    pooling: Pooling::Mean,
+    dense: Vec::new(),
+    cut: None,
+    normalize: true,
 };
 
 const SPECIALS: [&str; 4] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"];
@@ -125,7 +139,7 @@ fn safetensors(config: &Config) -> Vec<u8> {
                 Role::Matrix if name.starts_with("embeddings") => (0.0, 1.0),
                 Role::Matrix => (0.0, 2.0 / (dims[1] as f32).sqrt()),
                 Role::Vector if name.ends_with("LayerNorm.weight") => (1.0, 0.2),
-                Role::Vector => (0.0, 0.1),
+                Role::Vector | Role::Distances => (0.0, 0.1),
             };
             let float = |_| {
                 let unit = bits(&mut state) as f32 / (1_u64 << 31) as f32;
