@@ -1,6 +1,7 @@
 // The package's public names, and nothing else.
 
-export { isSupported, open, shared } from "./session/open.js";
+export { open, shared } from "./session/open.js";
+export { isSupported } from "./core/webgpu.js";
 export { CODES, type Code, FramebatchError } from "./checks/errors.js";
 export type { Session } from "./session/session.js";
 export type { Mode, States } from "./session/states.js";
@@ -15,7 +16,13 @@ export type {
 } from "./calls/call-options.js";
 export type { StorageOptions } from "./checks/storage-options.js";
 export type { OpenOptions } from "./session/open-options.js";
-export type { Info, Routing, Stats, Tuning } from "./metrics/stats.js";
+export type {
+  CpuReason,
+  Info,
+  Routing,
+  Stats,
+  Tuning,
+} from "./metrics/stats.js";
 export type { BatchSizes, EncoderSizes } from "./session/batch-size.js";
 export type { BatchFacts, BatchListener } from "./metrics/batch-facts.js";
 export type { Profile, ProfileOptions, Spread } from "./metrics/profile.js";

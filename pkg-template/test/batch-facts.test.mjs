@@ -93,14 +93,3 @@ test("the numbers that devices are chosen by", () => {
   const fields = source.match(/interface Routing \{([^}]*)\}/)[1];
   assert.deepEqual(all(fields, /(\w+): number/g), names);
 });
-
-test("the prefixes of a model's tensors", () => {
-  const script = readFileSync(
-    new URL("../src/embeddings/weights.ts", import.meta.url),
-    "utf8",
-  );
-  const [known, own] = [rust("embed/weights.rs"), script].map((source) =>
-    JSON.parse(source.match(/const PREFIXES[^=]*= (\[[^\]]*\])/)[1]),
-  );
-  assert.deepEqual(own, known);
-});

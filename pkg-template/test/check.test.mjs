@@ -18,7 +18,7 @@ const CASES = [
   // Types.
   [
     () => gpu.lerp([1], floats(1), 0),
-    "lerp: a must be a Float32Array, got Array",
+    "lerp: a must be a Float32Array, got Array; give Float32Array.from(a)",
   ],
   [
     () => gpu.lerp(floats(1), undefined, 0),
@@ -26,7 +26,7 @@ const CASES = [
   ],
   [
     () => gpu.lerp(floats(1), new Float64Array(1), 0),
-    "lerp: b must be a Float32Array, got Float64Array",
+    "lerp: b must be a Float32Array, got Float64Array; give Float32Array.from(b)",
   ],
   [
     () => gpu.lerp(floats(1), null, 0),
@@ -34,7 +34,7 @@ const CASES = [
   ],
   [
     () => gpu.slerp(bytes(4), floats(4), 0),
-    "slerp: qa must be a Float32Array, got Uint8Array",
+    "slerp: qa must be a Float32Array, got Uint8Array; give Float32Array.from(qa)",
   ],
   [
     () => gpu.states.gradients(floats(16)),
@@ -42,7 +42,7 @@ const CASES = [
   ],
   [
     () => gpu.states.gradients(new Uint8ClampedArray(16)),
-    "states.gradients: states must be a Uint8Array, got Uint8ClampedArray",
+    "states.gradients: states must be a Uint8Array, got Uint8ClampedArray; give Uint8Array.from(states)",
   ],
   [
     () => gpu.lerp(floats(1), floats(1), "1"),
@@ -54,7 +54,7 @@ const CASES = [
   ],
   [
     () => gpu.slerp(floats(4), floats(4), [0]),
-    "slerp: t must be a number or a Float32Array, got Array",
+    "slerp: t must be a number or a Float32Array, got Array; give Float32Array.from(t)",
   ],
   // Lengths.
   [
@@ -103,7 +103,7 @@ const CASES = [
   ],
   [
     () => gpu.bezier([floats(4), floats(4), floats(4), bytes(4)], 0),
-    "bezier: p3 must be a Float32Array, got Uint8Array",
+    "bezier: p3 must be a Float32Array, got Uint8Array; give Float32Array.from(p3)",
   ],
   [
     () => gpu.bezier([floats(4), floats(4), floats(4)], 0, { label: "x" }),

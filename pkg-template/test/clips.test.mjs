@@ -69,7 +69,7 @@ test("wrong clips are refused in a sentence", async () => {
     ],
     [
       track({ times: new Float64Array(2) }),
-      "tracks[1].times must be a Float32Array or an array of numbers, got Float64Array",
+      "tracks[1].times must be a Float32Array or an array of numbers, got Float64Array; give Float32Array.from(tracks[1].times)",
     ],
     [
       track({ values: [0, 1, 2] }),
@@ -224,7 +224,7 @@ test("wrong samplings reject in a sentence", async () => {
     ],
     [
       () => gpu.blend([{ clip: foreign, times: 0 }]),
-      "blend: layers[0]: the clip is of another session; make it with the same one",
+      "blend: layers[0]: the clip is of another session; make it with the one that samples it",
     ],
     [
       () => gpu.blend([{ clip: {}, times: 0 }]),

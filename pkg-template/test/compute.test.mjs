@@ -285,7 +285,7 @@ const REFUSED = [
   ],
   [
     () => x.computeInto(other.tensor(f32(1, 2, 3))),
-    "computeInto: an operand is a tensor of another session; make it with the same one",
+    "computeInto: an operand is a tensor of another session; make both with one session",
   ],
   [
     () => x.computeInto(x.exp()),
@@ -297,7 +297,7 @@ const REFUSED = [
   ],
   [
     () => x.computeInto(places),
-    "computeInto: the result holds floats, and the target indexes; give a target of the same kind",
+    "computeInto: the result holds floats, and the target whole numbers without a sign; give a target of the same kind",
   ],
   [
     () => x.sum().computeInto(x),
@@ -324,7 +324,10 @@ const REFUSED = [
     "compute: label must be a string, got number",
   ],
   [() => x.compute(null), "compute: options must be an object, got null"],
-  [() => gpu.computeAll(x), "computeAll: give an array of tensors, got Tensor"],
+  [
+    () => gpu.computeAll(x),
+    "computeAll: give an array of tensors, got a tensor",
+  ],
   [
     () => gpu.computeAll([1]),
     "computeAll: an operand must be a tensor, got number",
@@ -335,7 +338,7 @@ const REFUSED = [
   ],
   [
     () => places.write([1]),
-    "write: the tensor holds indexes; give a Uint32Array or an Int32Array",
+    "write: the tensor holds whole numbers without a sign; give a Uint32Array or an Int32Array",
   ],
   [
     () => places.write(Int32Array.of(-1)),

@@ -1,10 +1,11 @@
 // What a call costs on the main thread, without the core: 10,000 calls a batch, and
 // 1,000 readings of a chain of three ops, its recording included, of the same as a function that
-// was traced, and of a kernel.
+// was traced, and of a kernel; and what of that is left where the session is in a worker.
 //
 // The core under it takes tickets and answers from one kept buffer, so the number
 // is the face's: checks, promise, copy in, copy out, settlement.
 
+import { AnsweringWorker, deliver } from "./answering-worker.mjs";
 import { manual, module } from "./face.mjs";
 
 await module("kernels/index");
@@ -85,6 +86,32 @@ for (const floats of [4, 64]) {
   await gpu.dispose();
 }
 
+const { open: openInWorker } = await module("worker/index");
+const { MessageChannel } = globalThis;
+for (const floats of [4, 16, 64, 200]) {
+  const worker = new AnsweringWorker(floats, CALLS);
+  // The session's own channel is its first.
+  globalThis.MessageChannel = function () {
+    globalThis.MessageChannel = MessageChannel;
+    return AnsweringWorker.channel();
+  };
+  const gpu = await openInWorker({ flush: "manual", worker });
+  const a = new Float32Array(floats).fill(1);
+  const b = new Float32Array(floats).fill(2);
+  const into = Array.from({ length: CALLS }, () => ({
+    into: new Float32Array(floats),
+  }));
+  const fresh = await measure(gpu, () => gpu.lerp(a, b, 0.5));
+  const kept = await measure(gpu, (i) => gpu.lerp(a, b, 0.5, into[i]));
+  const shared = gpu.tensor(b);
+  const chain = () => gpu.tensor(a).relu().scale(2).add(shared).read();
+  const read = await measure(gpu, chain, READS);
+  console.log(
+    `in a worker, ${floats} floats: ${fresh}, with into ${kept}, chain of 3 ${read}`,
+  );
+  await gpu.dispose();
+}
+
 async function measure(gpu, call, calls = CALLS) {
   const times = [];
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -92,6 +119,7 @@ async function measure(gpu, call, calls = CALLS) {
     const start = performance.now();
     for (let i = 0; i < calls; i += 1) promises[i] = call(i);
     gpu.flush();
+    deliver();
     times.push(performance.now() - start);
     await promises[calls - 1];
   }

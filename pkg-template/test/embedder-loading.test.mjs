@@ -34,13 +34,11 @@ test("a model is taken to the device, parts of one product as one tensor", async
   assert.deepEqual(bias, [100, 100, 100, 100]);
   const { length: total } = files["model.safetensors"];
   assert.deepEqual(heard.at(-1), { loaded: total, total });
-  assert.deepEqual(chunk.encoders.at(-1), {
-    sizes: [4, 1, 2, 8, 8, 16, 0, 2, 0, 1, 6],
-    epsilon: 1e-12,
-  });
+  assert.deepEqual(chunk.tasks.at(-1), { isReranker: false, dimensions: 0 });
   assert.deepEqual(embedder.info, {
     ...{ dimensions: 4, layers: 1, heads: 2, vocabulary: 8, maxTokens: 6 },
     ...{ pooling: "mean", normalized: true, dtype: "f32", engine: "cpu" },
+    fidelity: 1,
     prompts: [],
   });
 });
@@ -149,7 +147,7 @@ test("weights are kept as asked, and 16-bit files go up as they are", async () =
     const bits = stored === "F16" ? [0x3c00, 0xc000] : [0x3f80, 0xc000];
     const file = safetensors(as(stored, ...(stored === "F32" ? [] : bits)));
     const embedder = await gpu.embedder(folder({ "model.safetensors": file }), {
-      dtype,
+      ...{ dtype, verify: false },
     });
     const about = `${stored} as ${dtype}`;
     const [fused, bias] = [...core.homes.values()];
@@ -196,7 +194,7 @@ test("what the device or the WebAssembly refuses gives everything back", async (
     assert.equal(core.tensors.size, 0);
   }
   const wrong = { code: "invalid-input", message: "no [UNK]" };
-  for (const method of ["Tokenizer", "Encoder"]) {
+  for (const method of ["Tokenizer", "give", "needs", "encoder", "weights"]) {
     chunk.failures[method] = wrong;
     await assert.rejects(gpu.embedder(folder()), {
       ...{ code: "invalid-input", message: "embedder: no [UNK]" },

@@ -297,6 +297,34 @@ test("a text is cut as the model says, and has the prompt that it is given", asy
   ]);
 });
 
+test("the ids of a text are those that embedding takes", async () => {
+  const { core, embedder } = await made({
+    "config_sentence_transformers.json": json({
+      prompts: { query: "a " },
+    }),
+  });
+  assert.deepEqual(embedder.ids("c"), Uint32Array.of(2, 6, 3));
+  const prompted = embedder.ids("c d d d d d", { prompt: "query" });
+  assert.deepEqual(prompted, Uint32Array.of(2, 4, 6, 7, 7, 3));
+  assert.equal(core.queued.length, 0);
+  const cases = [
+    [["a a a a a", { truncate: false }], `ids: ${LIMITED}`],
+    [[5], "ids: a text must be a string, got number"],
+    [["a", { prompt: "passage" }], "ids: prompt must be one of the model's"],
+    [["a", { label: "x" }], "ids: there is no option 'label'"],
+    [["a", null], "ids: options must be an object, got null"],
+  ];
+  for (const [args, message] of cases) {
+    assert.throws(
+      () => embedder.ids(...args),
+      (error) =>
+        error.code === "invalid-input" && error.message.startsWith(message),
+    );
+  }
+  embedder.dispose();
+  assert.throws(() => embedder.ids("a"), { code: "disposed" });
+});
+
 test("an embedder that is disposed of answers what was asked", async () => {
   const { gpu, core, embedder } = await made();
   const { freed } = chunk;

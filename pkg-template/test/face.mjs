@@ -12,12 +12,17 @@ export function module(name, query = "") {
   return import(pathToFileURL(join(folder, "dist", `${name}.js`)).href + query);
 }
 
-/** The package, as an application imports it. */
-export const face = await module("index");
+/** The package, as an application imports it; or with sessions in a worker of this process. */
+export const face = { ...(await module("index")) };
 
 /** The fake core's controls. */
 export const { fake } = await import(
   pathToFileURL(join(folder, "wasm", "framebatch.js")).href
+);
+
+/** The controls of the tokenizers' fake. */
+export const { file: tokenizersFile } = await import(
+  pathToFileURL(join(folder, "wasm", "tokenizers.js")).href
 );
 
 /** The controls of the embeddings' fake. */
@@ -46,4 +51,10 @@ export async function stateOf(promise) {
   );
   await settled();
   return state;
+}
+
+// Last, because sessions in a worker are made of what stands above.
+if (process.env.FRAMEBATCH_SESSIONS === "worker") {
+  const { inWorker } = await import("./in-process.mjs");
+  Object.assign(face, await inWorker(module));
 }

@@ -18,9 +18,11 @@ export const fake = {
   config: undefined,
   opened: 0,
   instances: 0,
+  /** The WebAssembly file: a module without content. */
+  file: Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0),
   /** Instances that trapped and were cut off from their callers, by number. */
   abandoned: new Set(),
-  /** Awaited by `init` and `Core.open`; rejects to make them fail. */
+  /** Awaited by `start` and `Core.open`; rejects to make them fail. */
   loading: Promise.resolve(),
   opening: Promise.resolve(),
   /** What the next core throws, by method. */
@@ -36,12 +38,12 @@ export const compiling = { isQuick: false };
 export function instantiate() {
   fake.instances += 1;
   const number = fake.instances;
-  return { init, Core, abandon: () => fake.abandoned.add(number) };
+  return { start, Core, abandon: () => fake.abandoned.add(number) };
 }
 
-async function init(input) {
+async function start(module) {
   await fake.loading;
-  fake.input = input;
+  fake.module = module;
   memory ??= new WebAssembly.Memory({
     initial: Math.ceil((ARENA * 4) / 65536) + 1,
   });
@@ -54,10 +56,6 @@ class Core extends Batches {
     fake.config = config;
     fake.opened += 1;
     fake.core = new Core(config, settle, notify);
-    const { engine = "auto" } = config;
-    if (engine === "auto" && fake.core.device.engine !== "gpu") {
-      notify("fallback", "there is no GPU in hardware here");
-    }
     return fake.core;
   }
 
@@ -77,6 +75,8 @@ class Core extends Batches {
     this.gone = new Set();
     this.unhealed = new Set();
     this.explained = undefined;
+    /** What it was told of tensors that another thread fills. */
+    this.waits = [];
     this.nextTicket = 1;
     this.room = 1000;
     /** Answers inside `flush`, as the CPU does. */
@@ -244,6 +244,14 @@ class Core extends Batches {
     for (const call of this.queued) call.isRestoring = true;
     this.queued.push(...this.waiting);
     this.waiting = undefined;
+  }
+
+  wait() {
+    this.waits.push("wait");
+  }
+
+  resume() {
+    this.waits.push("resume");
   }
 
   release(tensor) {

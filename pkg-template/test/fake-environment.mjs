@@ -26,6 +26,7 @@ export function fakeEnvironment({
 
   const environment = {
     now: () => world.time,
+    setLooseTimer: (...timer) => environment.setTimer(...timer),
     setTimer(callback, milliseconds) {
       // The page as browsers have it.
       const pause = milliseconds < 2 ** 31 ? milliseconds : 1;

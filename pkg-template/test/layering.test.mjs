@@ -21,11 +21,17 @@ const ORDER = [
   ["session"],
   ["index"],
   ["animation", "embeddings", "kernels", "search"],
-  ["react"],
+  ["inline", "embeddings-inline", "worker"],
+  ["libraries", "react", "svelte", "vue"],
 ];
 
 /** Files beside the folders, because a bundle lies as deep as they do, and where they belong. */
-const BESIDE = { "core-glue": "core", "embeddings-glue": "embeddings" };
+const BESIDE = {
+  "core-glue": "core",
+  "embeddings-glue": "embeddings",
+  "embeddings-tokenizers-glue": "embeddings",
+  "script-folder": "platform",
+};
 
 const IMPORT =
   /^(?:import|export)\s+(type\s)?[^;]*?from\s+"(\.[^"]+)\.js";|^import\s+"(\.[^"]+)\.js";/gm;

@@ -2,6 +2,7 @@
 // shared.test.mjs.
 
 import assert from "node:assert/strict";
+import filesystem from "node:fs/promises";
 import { test } from "node:test";
 import { face, fake, manual, module, settled } from "./face.mjs";
 import { gate, lerp } from "./opening.mjs";
@@ -46,34 +47,76 @@ test("open sends the core its options, and keeps its own", async () => {
   }
 });
 
-test("open: the WebAssembly file is where the option says", async () => {
-  const failing = Promise.reject(new Error("404"));
+test("open: a file that does not load is asked for again after a while, by whoever comes first", async (t) => {
+  const { performance } = globalThis;
+  let now = performance.now();
+  t.mock.method(performance, "now", () => now);
+  const failing = Promise.reject(new Error("no memory"));
   failing.catch(() => {});
-  // The file is loaded once a page, so only a fresh module still reads the option.
-  const { loadCore } = await module("core/core-instance", "?fresh");
+  // The file is loaded once a page, so only a fresh module loads it again.
+  const { isRemembered, loadCore } = await module(
+    "core/core-instance",
+    "?fresh",
+  );
   fake.loading = failing;
-  await assert.rejects(loadCore("/elsewhere.wasm"), {
-    code: "unsupported",
-    message:
-      "the WebAssembly file could not be loaded (404); give its address or its bytes as the option wasm",
-  });
+  const load = (source) => loadCore(source).catch((error) => error);
+  const first = await load();
+  assert.deepEqual(
+    [first.code, first.message],
+    ["unsupported", "the WebAssembly file could not be started: no memory"],
+  );
+  for (const pause of [1000, 2000, 4000]) {
+    const { instances } = fake;
+    assert.equal(await load(), await load(), "the same error");
+    assert.equal(fake.instances, instances, "nothing is tried");
+    now += pause - 1;
+    assert.equal(isRemembered(await load()), true);
+    now += 1;
+    await load();
+    assert.equal(fake.instances, instances + 1, `behind ${pause} ms`);
+  }
   fake.loading = Promise.resolve();
-  await loadCore("/elsewhere.wasm");
-  assert.deepEqual(fake.input, { module_or_path: "/elsewhere.wasm" });
+  const given = await load(new WebAssembly.Module(fake.file));
+  assert.equal(given.constructor.name, "CoreInstance", "another file is tried");
+});
+
+test("open: another file than that which is loaded is said to have no effect, once", async (context) => {
+  const warn = context.mock.method(console, "warn", () => {});
+  const bytes = new Uint8Array(8);
+  const { noteSource } = await module("core/wasm-source", "?sources");
+  noteSource("/a.wasm", false);
+  noteSource("/a.wasm", true);
+  noteSource(undefined, true);
+  noteSource("/b.wasm", false); // The first one could not be loaded.
+  noteSource(new URL("file:///b.wasm"), false);
+  noteSource("file:///b.wasm", true);
+  assert.equal(warn.mock.callCount(), 0);
+  noteSource(bytes, true);
+  noteSource("/c.wasm", true);
+  assert.deepEqual(
+    warn.mock.calls.map(({ arguments: [message] }) => message),
+    [
+      "framebatch: the option wasm has no effect, because the WebAssembly file is loaded; give it to the first session of the page",
+    ],
+  );
 });
 
 test("open: without an option the file is the one that runs here", async (t) => {
-  const file = async (query, source) => {
+  const read = [];
+  const { readFile } = filesystem;
+  t.mock.method(filesystem, "readFile", (place, ...rest) => {
+    const [name] = /[^/]*\.wasm$/.exec(place) ?? [];
+    if (name !== undefined) read.push(name);
+    return readFile(place, ...rest);
+  });
+  const load = async (query) => {
     const { loadCore } = await module("core/core-instance", query);
-    await loadCore(source);
-    return fake.input?.module_or_path;
+    await loadCore(undefined);
+    return read.splice(0);
   };
-  assert.equal(await file("?vectors"), undefined, "the glue finds its own");
-  const validate = t.mock.method(WebAssembly, "validate", () => false);
-  const scalar = await file("?none");
-  assert.match(scalar.href, /\/wasm\/framebatch_bg_scalar\.wasm$/);
-  assert.equal(validate.mock.callCount(), 1);
-  assert.equal(await file("?given", "/elsewhere.wasm"), "/elsewhere.wasm");
+  assert.deepEqual(await load("?vectors"), ["framebatch_bg.wasm"]);
+  t.mock.method(WebAssembly, "validate", () => false);
+  assert.deepEqual(await load("?none"), ["framebatch_bg_scalar.wasm"]);
 });
 
 test("open rejects an unknown option, and names the known ones", async () => {

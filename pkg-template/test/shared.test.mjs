@@ -140,17 +140,76 @@ test("shared: an unknown option rejects the calls", async () => {
   });
 });
 
-test("shared: other options later are said to have no effect, once", async (context) => {
+const GIVE =
+  "; give the options to the first shared() of the page, or open() a session of your own";
+const first = () => {};
+
+/** What the session was opened with, what is asked for later, and what is said of it. */
+const LATER = [
+  [{ engine: "cpu" }, { engine: "cpu" }, undefined],
+  [{}, { engine: "auto", flush: "auto", devtools: false }, undefined],
+  [{}, { engine: undefined }, undefined],
+  [{ preset: "frame" }, { flush: "frame" }, undefined],
+  [{ flush: first }, { flush: first }, undefined],
+  [
+    { engine: "auto" },
+    { engine: "cpu" },
+    'engine "auto", so engine "cpu" has no effect',
+  ],
+  [
+    {},
+    { engine: "cpu" },
+    'the default of engine, "auto", so engine "cpu" has no effect',
+  ],
+  [
+    { preset: "latency" },
+    { overflow: "latest" },
+    'the default of overflow, "reject", so overflow "latest" has no effect',
+  ],
+  [
+    {},
+    { maxInFlight: 5 },
+    "the default of maxInFlight, so maxInFlight 5 has no effect",
+  ],
+  [
+    {},
+    { flush: () => {} },
+    'the default of flush, "auto", so flush (a function) has no effect',
+  ],
+  [
+    { flush: first },
+    { flush: () => {} },
+    "flush (a function), so flush (a function) has no effect",
+  ],
+];
+
+for (const [opened, wanted, said] of LATER) {
+  test(`shared: other options later: ${said ?? "nothing is said"}`, async (context) => {
+    const warn = context.mock.method(console, "warn", () => {});
+    const gpu = shared(opened);
+    assert.equal(shared(wanted), gpu);
+    shared(wanted);
+    assert.deepEqual(
+      warn.mock.calls.map(({ arguments: [message] }) => message),
+      said === undefined
+        ? []
+        : [
+            `framebatch: shared: the page's session was opened with ${said}${GIVE}`,
+          ],
+    );
+    await gpu.ready;
+  });
+}
+
+test("open and shared: another wasm than what is loaded is said to have no effect", async (context) => {
   const warn = context.mock.method(console, "warn", () => {});
-  const gpu = shared({ flush: "manual", engine: "auto" });
-  shared({ engine: "auto" });
-  assert.equal(warn.mock.callCount(), 0);
-  assert.equal(shared({ engine: "cpu" }), gpu);
-  shared({ engine: "cpu" });
+  const gpu = shared();
+  await gpu.ready;
+  shared({ wasm: "/later.wasm" });
+  await (await face.open({ wasm: "/later.wasm" })).dispose();
   assert.equal(warn.mock.callCount(), 1);
   assert.match(
     warn.mock.calls[0].arguments[0],
-    /engine "auto", so engine "cpu" has no effect/,
+    /the option wasm has no effect, because/,
   );
-  await gpu.ready;
 });

@@ -34,7 +34,7 @@ const CASES = [
   ],
   [
     () => gpu.tensor(new Float64Array(2)),
-    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, got Float64Array",
+    "tensor: data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, got Float64Array; give Float32Array.from(data)",
   ],
   [
     () => gpu.tensor(3),
@@ -74,7 +74,7 @@ const CASES = [
   ],
   [
     () => gpu.tensor(new Int32Array([1])).relu(),
-    "relu: an operand must hold floats, not indexes",
+    "relu: an operand must hold floats, not whole numbers",
   ],
   ...[
     [[1, 2], [3]],
@@ -139,16 +139,25 @@ const CASES = [
   [() => x.maximum({}), "maximum: an operand must be a tensor, got Object"],
   [
     () => x.minimum(foreign),
-    "minimum: an operand is a tensor of another session; make it with the same one",
+    "minimum: an operand is a tensor of another session; make both with one session",
   ],
-  [() => places.add(1), "add: an operand must hold floats, not indexes"],
-  [() => x.add(places), "add: an operand must hold floats, not indexes"],
-  [() => places.exp(), "exp: an operand must hold floats, not indexes"],
-  [() => places.sum(), "sum: an operand must hold floats, not indexes"],
-  [() => places.softmax(), "softmax: an operand must hold floats, not indexes"],
-  [() => x.dot(places), "dot: an operand must hold floats, not indexes"],
-  [() => x.clamp(0, places), "clamp: an operand must hold floats, not indexes"],
-  [() => places.less(1), "less: an operand must hold floats, not indexes"],
+  [() => places.add(1), "add: an operand must hold floats, not whole numbers"],
+  [() => x.add(places), "add: an operand must hold floats, not whole numbers"],
+  [() => places.exp(), "exp: an operand must hold floats, not whole numbers"],
+  [() => places.sum(), "sum: an operand must hold floats, not whole numbers"],
+  [
+    () => places.softmax(),
+    "softmax: an operand must hold floats, not whole numbers",
+  ],
+  [() => x.dot(places), "dot: an operand must hold floats, not whole numbers"],
+  [
+    () => x.clamp(0, places),
+    "clamp: an operand must hold floats, not whole numbers",
+  ],
+  [
+    () => places.less(1),
+    "less: an operand must hold floats, not whole numbers",
+  ],
   [() => x.mod(y), "mod: shapes [3, 4] and [5] do not broadcast"],
   [() => x.atan2(), "atan2: an operand must be a tensor, got undefined"],
   [() => gpu.where(1, x, x), "where: an operand must be a tensor, got number"],
@@ -156,13 +165,13 @@ const CASES = [
   [() => gpu.where(x, 1, y), "where: shapes [3, 4] and [5] do not broadcast"],
   [
     () => gpu.where(x, 1, foreign),
-    "where: an operand is a tensor of another session; make it with the same one",
+    "where: an operand is a tensor of another session; make both with one session",
   ],
   [
     () => gpu.where(places, 1, 0),
-    "where: an operand must hold floats, not indexes",
+    "where: an operand must hold floats, not whole numbers",
   ],
-  [() => x.scale(y), "scale: factor must be a number, got Tensor"],
+  [() => x.scale(y), "scale: factor must be a number, got a tensor"],
   [() => x.clamp(0, y), "clamp: shapes [3, 4] and [5] do not broadcast"],
   [
     () => x.clamp(gpu.tensor(floats(24), [2, 3, 4]), 1),
@@ -238,7 +247,11 @@ const CASES = [
       { heads: 2, causal: 1 },
       "causal must be true or false, got number",
     ],
-    [[x, places], { heads: 2 }, "an operand must hold floats, not indexes"],
+    [
+      [x, places],
+      { heads: 2 },
+      "an operand must hold floats, not whole numbers",
+    ],
     [[x, 3], { heads: 2 }, "an operand must be a tensor, got number"],
     [
       [y, x],
@@ -342,12 +355,12 @@ const CASES = [
   [() => x.gather(places, 2), "gather: axis 2 is outside of shape [3, 4]"],
   [
     () => x.gather(y),
-    "gather: the indexes must be a Uint32Array, as argmax gives",
+    "gather: the indexes must be whole numbers, as argmax gives; give a Uint32Array, or a tensor of one",
   ],
   [() => x.gather([0]), "gather: an operand must be a tensor, got Array"],
   [
     () => x.gather(floats(1)),
-    "gather: the indexes must be a Uint32Array, as argmax gives",
+    "gather: the indexes must be whole numbers, as argmax gives; give a Uint32Array, or a tensor of one",
   ],
   [
     () => x.concat(y),

@@ -48,12 +48,12 @@ const READINGS = [
   [
     () => gpu.readAll([x, foreign]),
     "invalid-input",
-    "readAll: an operand is a tensor of another session; make it with the same one",
+    "readAll: an operand is a tensor of another session; make both with one session",
   ],
   [
     () => gpu.readAll(x),
     "invalid-input",
-    "readAll: give an array of tensors, got Tensor",
+    "readAll: give an array of tensors, got a tensor",
   ],
   [
     () => gpu.readAll([floats(1)]),

@@ -9,18 +9,19 @@ import { fileURLToPath } from "node:url";
 import { tsc } from "./tsc.mjs";
 
 const application = join(process.env.FRAMEBATCH_FACE, "..", "..");
-const source = fileURLToPath(new URL("types.ts", import.meta.url));
 
-for (const [module, resolution] of [
-  ["NodeNext", "NodeNext"],
-  ["ESNext", "Bundler"],
+for (const [name, module, resolution] of [
+  ["types", "NodeNext", "NodeNext"],
+  ["types", "ESNext", "Bundler"],
+  ["types-without-entries", "NodeNext", "NodeNext"],
 ]) {
-  test(`an application compiles, strictly, by ${resolution}`, () => {
-    copyFileSync(source, join(application, "types.mts"));
+  test(`${name}: an application compiles, strictly, by ${resolution}`, () => {
+    const source = fileURLToPath(new URL(`${name}.ts`, import.meta.url));
+    copyFileSync(source, join(application, `${name}.mts`));
     const { status, stdout } = spawnSync(
       process.execPath,
       [
-        ...[tsc, "types.mts", "--noEmit", "--strict", "--types", ""],
+        ...[tsc, `${name}.mts`, "--noEmit", "--strict", "--types", ""],
         ...["--target", "ES2022", "--lib", "ES2022,DOM,ESNext.Disposable"],
         ...["--module", module, "--moduleResolution", resolution],
       ],

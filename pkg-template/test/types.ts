@@ -34,6 +34,7 @@ import {
   type TensorBuffer,
   type TensorOptions,
 } from "framebatch";
+import { open as openInWorker, type WorkerSession } from "framebatch/worker";
 import { type Kernel, type Verification } from "framebatch/kernels";
 import {
   type BlendLayer,
@@ -51,6 +52,8 @@ import type {
   Embedder,
   EmbedderOptions,
   ModelFiles,
+  Ranked,
+  Reranker,
 } from "framebatch/embeddings";
 import {
   FramebatchProvider,
@@ -314,6 +317,23 @@ embedder.embed("text", { priority: "urgent" });
   own.dispose();
 }
 
+{
+  using reranker: Reranker = await gpu.reranker("/model/", { dtype: "f16" });
+  const ranked: Ranked[] = await reranker.rank("query", ["a", "b"], {
+    topN: 1,
+    signal,
+    priority: "high",
+    label: "search",
+  });
+  ranked[0].index satisfies number;
+  const scores: Float32Array = await reranker.score([["a", "b"]]);
+  scores satisfies Float32Array;
+  // @ts-expect-error A reranker's scores are not cut.
+  await gpu.reranker("/model/", { dimensions: 2 });
+  // @ts-expect-error A pair is two strings.
+  await reranker.score(["a", "b"]);
+}
+
 const sizes: BatchSizes = { modelBytes: 1, bytesPerItem: 2 };
 const items: number = gpu.optimalBatchSize(sizes);
 const texts: EncoderSizes = { sequenceLength: 128, hiddenSize: 384 };
@@ -467,6 +487,18 @@ export { dimensions, embedding, embeddings, kept2 };
 export { blended, row, sampled, stored };
 export { computedBest, nothing };
 export { apart, ofField, curved, down, on2, way };
+
+// Sessions in a worker are sessions, whose plans are promises.
+const far: WorkerSession = await openInWorker({
+  flush: "frame",
+  worker: () => new Worker("/worker.js", { type: "module" }),
+});
+const asSession: Session = far;
+const farPlan: Promise<string> = far.explain(() => far.lerp(a, a, 0));
+const farRead: Float32Array = await far.tensor([1, 2]).exp().read();
+// @ts-expect-error There is no such option.
+void openInWorker({ wroker: "/worker.js" });
+export { asSession, farPlan, farRead };
 export {
   a,
   b,

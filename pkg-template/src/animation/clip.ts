@@ -7,6 +7,7 @@
 import { endedError } from "../calls/call-errors.js";
 import type { CallOptions } from "../calls/call-options.js";
 import type { CallMethod } from "../calls/operands.js";
+import { mark } from "../checks/brand.js";
 import { invalid, kindOf, subject } from "../checks/errors.js";
 import { checkNames, checkOptions, labeled } from "../checks/options.js";
 import type { Calls } from "../session/calls.js";
@@ -201,6 +202,7 @@ export class Clip {
   }
 
   static {
+    mark(this.prototype, "a clip");
     internalsOf = (about, clip) => {
       if (typeof clip === "object" && clip !== null && #internals in clip) {
         return clip.#internals;

@@ -1,7 +1,7 @@
 // The layers of a sampling: checked as callers give them, and made ready to be written.
 
 import { allocate } from "../checks/allocation.js";
-import { detached, isDetached } from "../checks/arrays.js";
+import { detached, got, isDetached } from "../checks/arrays.js";
 import {
   FramebatchError,
   invalid,
@@ -50,7 +50,7 @@ export function sampledLayer(
   if (internals.calls !== calls) {
     throw invalid(
       about,
-      "the clip is of another session; make it with the same one",
+      "the clip is of another session; make it with the one that samples it",
     );
   }
   refuseDisposed(about, internals);
@@ -141,7 +141,7 @@ function checkFloats(about: string, name: string, floats: Times): void {
   if (tagOf(floats) !== "Float32Array") {
     throw invalid(
       about,
-      `${name} must be a number or a Float32Array, got ${kindOf(floats)}`,
+      `${name} must be a number or a Float32Array, ${got("Float32Array", name, floats)}`,
     );
   }
   if (isDetached(floats)) throw invalid(about, detached(name));

@@ -6,6 +6,7 @@
 // What the weights are is told by `tween.ts` and `spring.ts`.
 
 import { type FramebatchError, report } from "../checks/errors.js";
+import { canMoveBehind, warnOfLoss } from "./without-core.js";
 import type { Calls } from "../session/calls.js";
 import type { Companion } from "../session/companion.js";
 import { makeTensor, readTensors } from "../tensor/session-methods.js";
@@ -98,7 +99,8 @@ export class Stepper implements Companion {
   open(): void {}
   hear(): void {}
 
-  close(): void {
+  close(why: FramebatchError): void {
+    if (canMoveBehind(why)) return warnOfLoss(why);
     for (const motion of [...this.live.keys()]) this.remove(motion);
   }
 
@@ -190,11 +192,12 @@ export class Stepper implements Companion {
       await packed.compute(weightsOf);
     } catch (error) {
       this.unpack();
-      // The next step takes the motions to the next device.
+      const { ended } = this.calls;
+      // The next step takes the motions to the next device, or to the page's thread.
       if ((error as FramebatchError).code === "device-lost") return;
-      const isNews = this.calls.ended === undefined;
+      if (ended !== undefined && canMoveBehind(ended)) return;
       for (const motion of far) this.remove(motion);
-      if (isNews) report(error);
+      if (ended === undefined) report(error);
       return;
     } finally {
       this.isWaiting = false;

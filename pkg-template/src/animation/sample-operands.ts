@@ -169,8 +169,9 @@ export class SampleOperands extends Operands {
       words[word++] = isAdditive ? 1 : 0;
       words[word++] = bitsOf(typeof weight === "number" ? weight : 1);
     }
-    words[word++] = store.number;
-    words[word] = storage === undefined ? 0 : storage.number;
+    arena.putTensor(store.number, word++);
+    if (storage === undefined) words[word] = 0;
+    else arena.putTensor(storage.number, word);
     return id;
   }
 

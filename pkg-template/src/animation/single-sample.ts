@@ -47,7 +47,7 @@ export class SingleSample extends Operands {
     words[word++] = 0;
     words[word++] = 0;
     words[word++] = ONE;
-    words[word] = store.number;
+    arena.putTensor(store.number, word);
     return id;
   }
 }

@@ -3,6 +3,7 @@
 // `src/ops/clips.rs` describes the words and writes the same natively. Where words lie in
 // the store is decided in `store.ts`.
 
+import { got } from "../checks/arrays.js";
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkNames } from "../checks/options.js";
 import { aligned } from "../memory/arrays.js";
@@ -230,7 +231,7 @@ function numbersOf(about: string, name: string, value: unknown): Numbers {
   if (Array.isArray(value)) return value as number[];
   throw invalid(
     about,
-    `${name} must be a Float32Array or an array of numbers, got ${kindOf(value)}`,
+    `${name} must be a Float32Array or an array of numbers, ${got("Float32Array", name, value)}`,
   );
 }
 

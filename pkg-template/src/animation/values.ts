@@ -1,6 +1,7 @@
 // Values and options of motions, which tweens and springs have in common.
 
 import { endedError } from "../calls/call-errors.js";
+import { got } from "../checks/arrays.js";
 import {
   type FramebatchError,
   invalid,
@@ -15,6 +16,7 @@ import {
 } from "../checks/options.js";
 import type { Calls } from "../session/calls.js";
 import { copyOf } from "./arrays.js";
+import { canMoveBehind, warnOfLoss } from "./without-core.js";
 
 /** Numbers that move together. */
 export type Several = Float32Array | readonly number[];
@@ -74,7 +76,11 @@ export function checkMotion(
   const { onUpdate, signal, reducedMotion, engine, label } = options;
   const about = subject(name, label);
   checkNames(about, options, known);
-  if (calls.ended !== undefined) throw endedError(about, calls.ended);
+  const { ended } = calls;
+  if (ended !== undefined) {
+    if (!canMoveBehind(ended)) throw endedError(about, ended);
+    warnOfLoss(ended);
+  }
   checkFunction(about, "onUpdate", onUpdate);
   checkSignal(about, signal);
   checkWord(about, "reducedMotion", reducedMotion, ["ignore", "jump"]);
@@ -100,10 +106,10 @@ export function floatsOf(
     if (!floats.some(Number.isNaN)) return floats;
   }
   const isNone = isSeveral || typeof value === "number";
-  const given = isNone ? "NaN" : kindOf(value);
+  const given = isNone ? "got NaN" : got("Float32Array", name, value);
   throw invalid(
     about,
-    `${name} must be a number, a Float32Array or an array of numbers, got ${given}`,
+    `${name} must be a number, a Float32Array or an array of numbers, ${given}`,
   );
 }
 

@@ -4,7 +4,7 @@
 // and what was given. The contents of arrays are not read here: the core refuses a NaN
 // in an array `t` when it takes the call.
 
-import { detached, isDetached } from "../checks/arrays.js";
+import { detached, got, isDetached } from "../checks/arrays.js";
 import { type FramebatchError, invalid, kindOf } from "../checks/errors.js";
 import type { Element, Operand } from "../memory/arrays.js";
 import { type Method, MOST_STEPS } from "./methods.js";
@@ -110,7 +110,8 @@ export function checkInto(
 ): void {
   const { gives, growth, last } = method;
   if (!isArrayOf(gives, into)) {
-    throw invalid(about, wrongArray("into", gives, into));
+    const type = arrayOf(gives);
+    throw invalid(about, `into must be a ${type}, got ${kindOf(into)}`);
   }
   const steps = last === "steps" ? (t as number) : 1;
   const expected = a.length * growth * steps;
@@ -154,7 +155,7 @@ function checkFractions(
   if (!isArrayOf("float32", t)) {
     throw invalid(
       about,
-      `${last} must be a number or a Float32Array, got ${kindOf(t)}`,
+      `${last} must be a number or a Float32Array, ${got("Float32Array", last, t)}`,
     );
   }
   if (t.length === items) {
@@ -185,10 +186,11 @@ function isForeign(tag: string, value: unknown): boolean {
 }
 
 function wrongArray(name: string, element: Element, value: unknown): string {
-  return `${name} must be a ${arrayOf(element)}, got ${kindOf(value)}`;
+  const type = arrayOf(element);
+  return `${name} must be a ${type}, ${got(type, name, value)}`;
 }
 
-function arrayOf(element: Element): string {
+function arrayOf(element: Element): "Float32Array" | "Uint8Array" {
   return element === "float32" ? "Float32Array" : "Uint8Array";
 }
 

@@ -1,7 +1,7 @@
 // Checks arrays, with which two things go wrong: their length, and that their memory was
 // transferred away.
 
-import { invalid, kindOf } from "./errors.js";
+import { invalid, kindOf, tagOf } from "./errors.js";
 
 /** An array that is to receive a result. */
 export interface Receiver {
@@ -53,4 +53,22 @@ export function isDetached(
 /** What messages say of an array whose memory was transferred away. */
 export function detached(name: string): string {
   return `${name} is detached (its buffer was transferred); give an array that still has its memory`;
+}
+
+/** What messages say was given in place of an array of this type: what it is, and how to convert it. */
+export function got(
+  type: "Float32Array" | "Uint32Array" | "Uint8Array",
+  name: string,
+  value: unknown,
+): string {
+  const given = `got ${kindOf(value)}`;
+  if (Array.isArray(value)) {
+    const isNested = Array.isArray(value[0]);
+    return `${given}; give ${type}.from(${name}${isNested ? ".flat()" : ""})`;
+  }
+  // Whole numbers of 64 bits are no numbers to `from`, and fractions would be cut to whole ones.
+  const numbers =
+    type === "Float32Array" ? /^(Float|U?int)\d+[CA]/i : /^U?int\d+[CA]/i;
+  const isNumbers = numbers.test(tagOf(value));
+  return isNumbers ? `${given}; give ${type}.from(${name})` : given;
 }

@@ -4,6 +4,8 @@
 // expected and what was given. That something is wrong is found by the files that read
 // arguments and options, and by the core, not here.
 
+import { markedName } from "./brand.js";
+
 /**
  * Every code an error can carry. The order is that of their numbers on the wire
  * between Rust and TypeScript, counted from 1.
@@ -64,11 +66,14 @@ export function invalid(about: string, problem: string): FramebatchError {
   return new FramebatchError("invalid-input", `${about}: ${problem}`);
 }
 
-/** What a value is, in a word: `undefined`, `number`, `Float64Array`. */
+/** What a value is, in a few words: `undefined`, `number`, `Float64Array`, `a tensor`. */
 export function kindOf(value: unknown): string {
+  const type = typeof value;
   if (value === null) return "null";
-  if (typeof value !== "object") return typeof value;
-  return value.constructor?.name ?? "object";
+  if (type !== "object" && type !== "function") return type;
+  const name = markedName(value as object);
+  if (name !== undefined || type === "function") return name ?? type;
+  return (value as object).constructor?.name ?? "object";
 }
 
 /** The name of a built-in value's class, in any realm: an iframe has classes of its own. */

@@ -188,7 +188,7 @@ export class CompletionPoller {
 
   // A browser that looks every 100 ms would keep the first calls of a page waiting.
   private rescue(since: number): void {
-    this.environment.setTimer(() => {
+    this.environment.setLooseTimer(() => {
       if (this.since !== since || !this.active) return;
       this.nudgedAt = this.environment.now();
       this.loop();
@@ -231,7 +231,7 @@ export class CompletionPoller {
     const turn = (this.turn += 1);
     const isFast = this.mode === "loop" && waited < FAST_MS;
     if (isFast) void this.stepWhenTaken(turn);
-    this.environment.setTimer(() => {
+    this.environment.setLooseTimer(() => {
       if (this.turn === turn) this.step();
     }, PACE_MS);
   }

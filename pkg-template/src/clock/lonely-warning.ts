@@ -3,7 +3,7 @@
 // Batches are counted, nothing else. The stack is read on the one call that is reported,
 // never on others, and production builds do not have the warning at all.
 
-import { scriptFolder } from "../core-glue.js";
+import { scriptFolder } from "../script-folder.js";
 
 declare const process: { env: { NODE_ENV?: string } };
 
@@ -48,7 +48,7 @@ export function isDevelopment(): boolean {
 function callSite(stack = ""): string {
   const own = scriptFolder();
   const frames = stack.split("\n").filter((line) => /:\d+:\d+/.test(line));
-  const callers = frames.filter((line) => !line.includes(own));
+  const callers = frames.filter((line) => own === "" || !line.includes(own));
   // Bundled with the application, the package has no file of its own to leave out.
   return (callers.length > 0 ? callers : frames).join("\n");
 }

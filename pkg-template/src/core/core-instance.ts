@@ -1,23 +1,16 @@
 // Loads the WebAssembly file, once for all sessions of a page.
 //
-// Importing this file fetches nothing. A failed load is forgotten, so that the next
-// session may try again; so is an instance that trapped, because nothing in its memory
-// can be trusted.
+// Importing this file fetches nothing. A failed load is remembered for a while, because every
+// session of a page would ask for the file again, and then forgotten, so that the next session
+// may try; an instance that trapped is forgotten at once, because nothing in its memory can be
+// trusted.
 
-import { FramebatchError, fromCore } from "../checks/errors.js";
-import { scalarFile, start } from "../core-glue.js";
+import { type FramebatchError, fromCore } from "../checks/errors.js";
+import { CORE, SCALAR_CORE, start } from "../core-glue.js";
 import type { CoreClass, WasmSource } from "./core.js";
-
-/** A session that lives on an instance. */
-export interface Tenant {
-  /** Throws what the core throws when it has trapped. */
-  checkUp(): void;
-  /** Answers everything that is pending with this error. */
-  end(error: FramebatchError): void;
-  /** Keeps out of the core until {@link resume}. */
-  pause(): void;
-  resume(): void;
-}
+import type { CoreHome, Tenant } from "./core-home.js";
+import { compileAndStart } from "./wasm-file.js";
+import { noteSource } from "./wasm-source.js";
 
 type Uncaught = ErrorEvent & PromiseRejectionEvent;
 
@@ -28,7 +21,7 @@ type Uncaught = ErrorEvent & PromiseRejectionEvent;
 const UNCAUGHT = ["error", "unhandledrejection"];
 
 /** A WebAssembly instance: the core's class, and the memory its sessions share. */
-export class CoreInstance {
+export class CoreInstance implements CoreHome {
   private readonly tenants = new Set<Tenant>();
 
   constructor(
@@ -97,30 +90,61 @@ const VECTORS = Uint8Array.of(
   ...[1, 8, 0, 65, 0, 253, 15, 253, 98, 11],
 );
 
-/** Loads the core from `source`, or from beside the package's scripts. */
+/** A load that failed, and is not tried again before a moment of `performance.now()`. */
+interface Failed {
+  readonly error: FramebatchError;
+  readonly source: WasmSource | undefined;
+  readonly until: number;
+}
+
+/** Milliseconds without another try after the first failure; after each further one twice as many. */
+const PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 60_000;
+
+let failed: Failed | undefined;
+let pause = PAUSE_MS;
+
+/** Whether this is why the file did not load, and it is too early to try again. */
+export function isRemembered(error: unknown): boolean {
+  return (
+    failed !== undefined &&
+    failed.error === error &&
+    performance.now() < failed.until
+  );
+}
+
+/** Loads the core from `source`, or from where the package's file lies. */
 export function loadCore(
   source: WasmSource | undefined,
 ): Promise<CoreInstance> {
+  noteSource(source, loading !== undefined);
+  const known = failed;
+  if (known?.source === source && isRemembered(known?.error)) {
+    return Promise.reject(known!.error);
+  }
   loading ??= load(source);
   return loading;
 }
 
-async function load(given: WasmSource | undefined): Promise<CoreInstance> {
+async function load(source: WasmSource | undefined): Promise<CoreInstance> {
   try {
-    // Undefined: the glue finds the usual file.
     const hasVectors = WebAssembly.validate(VECTORS);
-    const source = given ?? (hasVectors ? undefined : scalarFile());
-    const { init, Core, abandon } = start();
-    const { memory } = await init(
-      source === undefined ? undefined : { module_or_path: source },
+    const file = hasVectors ? CORE : SCALAR_CORE;
+    const glue = start();
+    const { memory } = await compileAndStart(
+      "the WebAssembly file",
+      file,
+      source,
+      glue.start,
     );
-    return new CoreInstance(Core, memory, abandon);
+    failed = undefined;
+    pause = PAUSE_MS;
+    return new CoreInstance(glue.Core, memory, glue.abandon);
   } catch (error) {
     loading = undefined;
-    throw new FramebatchError(
-      "unsupported",
-      `the WebAssembly file could not be loaded (${error instanceof Error ? error.message : error}); give its address or its bytes as the option wasm`,
-      { cause: error },
-    );
+    const until = performance.now() + pause;
+    failed = { error: error as FramebatchError, source, until };
+    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    throw error;
   }
 }

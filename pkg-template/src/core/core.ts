@@ -42,6 +42,11 @@ export const AS_SNAPSHOT = 16;
  */
 export interface Core {
   /**
+   * Takes the words at which operands have numbers of tensors, where this is not the core that
+   * computes: `worker/remote-core.ts`.
+   */
+  readonly names?: number[];
+  /**
    * The number under which calls of one structure are submitted: an op by the core's
    * name of it, the elements of an item (of a sequence: its steps), and whether every
    * item has a `t` of its own.
@@ -151,6 +156,10 @@ export interface Core {
   begin_restoration(): void;
   /** From here on calls wait behind those made before, as always. */
   end_restoration(): void;
+  /** Inside of {@link Notify}: another thread fills the tensors, until {@link resume}. */
+  wait(): void;
+  /** All tensors are filled that can be: waiting calls are sent. */
+  resume(): void;
   /**
    * Forgets a tensor. No call reads it any more, except calls that were given up, and
    * calls that were pending when the tensor was lost, which settle as `device-lost`.
@@ -321,10 +330,8 @@ export type WasmSource =
 
 /** One instance of the glue, which has one WebAssembly instance. */
 export interface CoreGlue {
-  /** Fetches, compiles and starts the WebAssembly file. */
-  init(input?: {
-    module_or_path?: WasmSource;
-  }): Promise<{ memory: WebAssembly.Memory }>;
+  /** Makes an instance of the WebAssembly file. */
+  start(module: WebAssembly.Module): Promise<{ memory: WebAssembly.Memory }>;
   readonly Core: CoreClass;
   /** To be called after a trap: timers and promises of the instance then enter it no more. */
   abandon(): void;

@@ -13,6 +13,7 @@ export class ByteReader {
   private rest: Uint8Array = new Uint8Array(0);
 
   constructor(
+    private readonly name: string,
     private readonly file: OpenFile,
     private readonly signal: AbortSignal,
   ) {}
@@ -39,6 +40,7 @@ export class ByteReader {
       this.rest = more;
     }
     throw wrongFile(
+      this.name,
       `its tensors end at byte ${this.taken}, and there is more behind them`,
     );
   }
@@ -66,6 +68,7 @@ export class ByteReader {
     this.signal.throwIfAborted();
     if (more === undefined) {
       throw wrongFile(
+        this.name,
         `it ends at byte ${this.taken}, before its tensors do; it is truncated`,
       );
     }

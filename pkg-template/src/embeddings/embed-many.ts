@@ -15,6 +15,9 @@ export const MOST_TOKENS = 16_384;
 /** The same at low priority, where the session cuts further: vectors come as they are there. */
 const LOW_TOKENS = 1024;
 
+/** Tokens that texts are split into before a page gets its turn: less than a millisecond. */
+const AT_ONCE = 1024;
+
 /** How far `embedMany` has come. */
 export interface EmbedProgress {
   /** Texts whose vectors were handed over. */
@@ -138,9 +141,14 @@ function slicesOf(
     let place = 0;
     let slice: Slice = { texts: [], ids: [], tokens: 0 };
     let end: { error: unknown } | undefined;
+    let turn = 0;
     try {
       while (!isSpent && end === undefined) {
         try {
+          if (turn >= AT_ONCE) {
+            await nextTask(environment);
+            turn = 0;
+          }
           const { done, value } = await chunks.next();
           isSpent = done === true;
           if (isSpent) break;
@@ -153,6 +161,7 @@ function slicesOf(
           slice.texts.push(value as string);
           slice.ids.push(ids);
           slice.tokens += ids.length;
+          turn += ids.length;
         } catch (error) {
           end = { error };
         }

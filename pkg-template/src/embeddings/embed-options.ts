@@ -1,7 +1,7 @@
 // The options of embedding a text, and the facts of an embedder, as types alone.
 
 import type { CallOptions, ComputeOptions } from "../calls/call-options.js";
-import type { Pooling } from "./modules.js";
+import type { Pooling } from "./config.js";
 
 /** What `embedIds` takes last: as every call. */
 export type EmbedIdsOptions<Into extends Float32Array = Float32Array> =
@@ -22,6 +22,17 @@ export interface TextOptions {
   truncate?: boolean;
 }
 
+/** The tokens of a text, and where they are from. */
+export interface TextTokens {
+  /** The tokens' ids, those at the ends included. */
+  ids: Uint32Array;
+  /**
+   * From and to of each token in the text, in units of UTF-16; 0 and 0 of those at the ends.
+   * Tokens may share characters, and characters may belong to no token.
+   */
+  offsets: Uint32Array;
+}
+
 /** What an embedder is, and where it runs. */
 export interface EmbedderInfo {
   /** Floats of an embedding. */
@@ -37,6 +48,11 @@ export interface EmbedderInfo {
   readonly normalized: boolean;
   /** How matrices are kept; `mixed` where `auto` found some too large for f16. */
   readonly dtype: "f32" | "f16" | "bf16" | "int8" | "mixed";
+  /**
+   * How near vectors come to those of the file's own bits: the least cosine that a few texts have
+   * in both storages, and 1 where no bits are lost; undefined where it was not tested.
+   */
+  readonly fidelity: number | undefined;
   /** What computes: the session's device, unless a call asks for another. */
   readonly engine: "gpu" | "cpu";
   /** The names of the model's prompts. */

@@ -13,8 +13,9 @@ import {
   type ComputeOptions,
 } from "../calls/call-options.js";
 import type { CallMethod } from "../calls/operands.js";
+import { mark } from "../checks/brand.js";
 import { FramebatchError, invalid, kindOf, subject } from "../checks/errors.js";
-import { checkNames, checkObject } from "../checks/options.js";
+import { checkNames, checkObject, checkOptions } from "../checks/options.js";
 import type { Calls } from "../session/calls.js";
 import type { StreamSource } from "../stream/source.js";
 import { FLOATS } from "../tensor/codes.js";
@@ -28,8 +29,11 @@ import type {
   EmbedderInfo,
   EmbedIdsOptions,
   EmbedOptions,
+  TextOptions,
+  TextTokens,
 } from "./embed-options.js";
 import type { Model } from "./model.js";
+import { checkText } from "./texts.js";
 import { idsOf, refusePadding } from "./token-ids.js";
 import {
   COMPUTE,
@@ -40,9 +44,13 @@ import {
   StoredTokenOperands,
   TokenOperands,
 } from "./token-operands.js";
+import type { FileTokenizer } from "./file-tokenizer.js";
 import type { Tokenizer } from "./wasm-instance.js";
 
 const OWN = { prompt: true, truncate: true } as const;
+
+/** What splits texts. */
+type Splitter = Tokenizer | FileTokenizer;
 
 /** Options that leave a call equal to others of the same text. */
 const SHARED = ["into", "signal", "label", "priority", "prompt", "truncate"];
@@ -60,14 +68,14 @@ export class Embedder {
   readonly #calls: Calls;
   readonly #model: Model;
   /** An error says why the model takes only the ids of another tokenizer. */
-  readonly #tokenizer: Tokenizer | FramebatchError;
+  readonly #tokenizer: Splitter | FramebatchError;
   readonly #deduplication = new Deduplication();
 
   /** Embedders come from `gpu.embedder`. */
   constructor(
     calls: Calls,
     model: Model,
-    tokenizer: Tokenizer | FramebatchError,
+    tokenizer: Splitter | FramebatchError,
   ) {
     this.#calls = calls;
     this.#model = model;
@@ -76,9 +84,9 @@ export class Embedder {
 
   /** What it is, and where it runs. */
   get info(): EmbedderInfo {
-    const { config, dtype } = this.#model;
+    const { config, dtype, fidelity } = this.#model;
     return {
-      dimensions: config.hidden,
+      dimensions: config.dimensions,
       layers: config.layers,
       heads: config.heads,
       vocabulary: config.vocabulary,
@@ -86,6 +94,7 @@ export class Embedder {
       pooling: config.pooling,
       normalized: config.normalize,
       dtype,
+      fidelity,
       engine: this.#calls.core?.info().engine === "gpu" ? "gpu" : "cpu",
       prompts: [...config.prompts.keys()],
     };
@@ -96,7 +105,7 @@ export class Embedder {
    * empty text is the tokens at a text's ends. Takes the options of every call, and its
    * own. Rejects with `invalid-input` for what is no string, for half a surrogate pair,
    * and for a text beyond the limit with `truncate: false`; and, where the folder has no
-   * tokenizer of the kind that is known (WordPiece), with what is wrong with it, which
+   * tokenizer of a kind that is known, with what is wrong with it, which
    * leaves `embedIds`.
    *
    * @example
@@ -119,6 +128,37 @@ export class Embedder {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /**
+   * The ids of a text's tokens, as {@link embed} takes them: after the prompt, cut to
+   * `info.maxTokens`, those at the ends included. Throws `invalid-input` where `embed` rejects.
+   *
+   * @example
+   * const tokens = embedder.ids("where do cats sleep?", { prompt: "query" }).length;
+   */
+  ids(text: string, options: TextOptions = {}): Uint32Array {
+    checkOptions("ids", options, OWN);
+    return this.#split("ids", text, options);
+  }
+
+  /**
+   * The tokens of a text, however many they are, without a prompt: `ids`, those at the ends
+   * included, and `offsets`, two for each id, from and to in `text` as JavaScript counts it. Those
+   * at the ends have 0 and 0. Throws `invalid-input` where `embed` rejects.
+   *
+   * @example
+   * const text = "where do cats sleep?";
+   * const { ids, offsets } = embedder.tokenize(text);
+   * const words = [...ids].map((_, i) => text.slice(offsets[2 * i], offsets[2 * i + 1]));
+   */
+  tokenize(text: string): TextTokens {
+    const about = "tokenize";
+    this.#model.refuseIfOver(about);
+    checkText(about, text);
+    const all = this.#splitter.tokenize(about, text);
+    const count = all.length / 3;
+    return { ids: all.slice(0, count), offsets: all.slice(count) };
   }
 
   /**
@@ -243,6 +283,10 @@ export class Embedder {
     this.dispose();
   }
 
+  static {
+    mark(this.prototype, "an embedder");
+  }
+
   #begin(
     { name, option }: CallMethod,
     options: unknown,
@@ -278,33 +322,30 @@ export class Embedder {
     return `${own} ${this.#prompt(about, prompt)}${text}`;
   }
 
+  /** What splits texts. Throws where there is no tokenizer that is known. */
+  get #splitter(): Splitter {
+    const tokenizer = this.#tokenizer;
+    if (tokenizer instanceof FramebatchError) throw tokenizer;
+    return tokenizer;
+  }
+
   #split(
     about: string,
     text: unknown,
     { prompt, truncate = true }: { prompt?: string; truncate?: boolean },
   ): Uint32Array {
     this.#model.refuseIfOver(about);
-    if (typeof text !== "string") {
-      throw invalid(about, `a text must be a string, got ${kindOf(text)}`);
-    }
+    checkText(about, text);
     if (typeof truncate !== "boolean") {
       throw invalid(
         about,
         `truncate must be true or false, got ${kindOf(truncate)}`,
       );
     }
-    if (/\p{Surrogate}/u.test(text)) {
-      throw invalid(
-        about,
-        "the text has half of a surrogate pair, which is no character; use text.toWellFormed()",
-      );
-    }
     const whole = this.#prompt(about, prompt) + text;
     const { maxTokens } = this.#model.config;
     const limit = truncate ? maxTokens : 2 ** 31;
-    const tokenizer = this.#tokenizer;
-    if (tokenizer instanceof FramebatchError) throw tokenizer;
-    const ids = tokenizer.encode(about, whole, limit);
+    const ids = this.#splitter.encode(about, whole, limit);
     if (ids.length > maxTokens) {
       throw invalid(
         about,
@@ -323,7 +364,7 @@ export class Embedder {
     // Wrong options are told of before a tensor is made with them.
     checkCallOptions(method, options);
     const model = this.#model;
-    const shape = shapeOf(method.name, [model.config.hidden]);
+    const shape = shapeOf(method.name, [model.config.dimensions]);
     const target = inputLike({ shape, dtype: FLOATS }, options);
     const operands = new StoredTokenOperands(method, model, ids, {
       target,

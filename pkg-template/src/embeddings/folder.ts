@@ -57,7 +57,7 @@ function addressOf(source: string): URL {
 }
 
 class GivenFolder implements Folder {
-  readonly texts = new Map<string, Promise<string | undefined>>();
+  readonly contents = new Map<string, Promise<Uint8Array | undefined>>();
 
   constructor(private readonly find: (name: string) => FileData | undefined) {}
 

@@ -4,6 +4,7 @@
 // not known here.
 
 import { FramebatchError, invalid, kindOf } from "../checks/errors.js";
+import { textCodecs } from "../platform/node.js";
 import { ABOUT, type Folder, type OpenFile } from "./source.js";
 
 /** Bytes that a file of JSON or of words may have. */
@@ -57,27 +58,6 @@ export class Fields {
     );
   }
 
-  /** A number from 0; `usual` where there is none. */
-  number(name: string, usual: number): number {
-    const value = this.get(name) ?? usual;
-    if (typeof value === "number" && value >= 0 && value < Infinity)
-      return value;
-    throw this.wrong(name, `must be a number from 0, got ${shown(value)}`);
-  }
-
-  /** A count of tokens, which has to hold those at a text's ends. */
-  limit(name: string): number | undefined {
-    const value = this.get(name) ?? undefined;
-    if (value === undefined) return undefined;
-    // Tokenizers without a limit say 10^30.
-    if (Number.isInteger(value) && (value as number) >= 2)
-      return value as number;
-    throw this.wrong(
-      name,
-      `must be a whole number from 2, got ${shown(value)}`,
-    );
-  }
-
   text(name: string, usual?: string): string {
     const value = this.get(name) ?? usual;
     if (typeof value === "string") return value;
@@ -117,35 +97,43 @@ export class Fields {
   }
 }
 
-/** A file's text; undefined where the folder has none of that name. */
-export function readText(
+/** A file's bytes; undefined where the folder has none of that name. */
+export function readBytes(
   folder: Folder,
   name: string,
-): Promise<string | undefined> {
-  let text = folder.texts.get(name);
-  if (text === undefined) {
-    text = takeText(folder, name);
-    folder.texts.set(name, text);
+): Promise<Uint8Array | undefined> {
+  let bytes = folder.contents.get(name);
+  if (bytes === undefined) {
+    bytes = takeBytes(folder, name);
+    folder.contents.set(name, bytes);
   }
-  return text;
+  return bytes;
 }
 
-async function takeText(
+/** A file's text; undefined where the folder has none of that name. */
+export async function readText(
   folder: Folder,
   name: string,
 ): Promise<string | undefined> {
-  const file = await folder.open(name);
-  if (file === undefined) return undefined;
-  let bytes: Uint8Array;
-  try {
-    bytes = await whole(file);
-  } finally {
-    file.cancel();
-  }
+  const bytes = await readBytes(folder, name);
+  if (bytes === undefined) return undefined;
   try {
     return decode(bytes);
   } catch {
     throw invalid(ABOUT, `${name} is not UTF-8`);
+  }
+}
+
+async function takeBytes(
+  folder: Folder,
+  name: string,
+): Promise<Uint8Array | undefined> {
+  const file = await folder.open(name);
+  if (file === undefined) return undefined;
+  try {
+    return await whole(file);
+  } finally {
+    file.cancel();
   }
 
   async function whole(file: OpenFile): Promise<Uint8Array> {
@@ -175,6 +163,7 @@ export async function readJson(folder: Folder, name: string): Promise<unknown> {
 /** A text as it stands, a mark of its byte order included. Throws for what is not UTF-8. */
 export function decode(bytes: Uint8Array): string {
   const how = { fatal: true, ignoreBOM: true };
+  const { TextDecoder } = textCodecs();
   return new TextDecoder("utf-8", how).decode(bytes);
 }
 

@@ -12,10 +12,13 @@ import { PACKED } from "../tensor/codes.js";
 import type { StorageType } from "../tensor/input.js";
 import type { Node } from "../tensor/node.js";
 import { ByteReader } from "./byte-reader.js";
-import { type Config, readConfig } from "./config.js";
+import { type Config, describe, prefetch, type Task } from "./config.js";
 import { Embedder } from "./embedder.js";
 import { folderOf } from "./folder.js";
-import { Model } from "./model.js";
+import { shown } from "./json-fields.js";
+import { type LoadedWeights, Model } from "./model.js";
+import { Reranker } from "./reranker.js";
+import { SelfTest } from "./self-test.js";
 import { FILE, headerLength, tensorsOf } from "./safetensors.js";
 import {
   ABOUT,
@@ -24,9 +27,16 @@ import {
   type ModelSource,
   type OpenFile,
 } from "./source.js";
-import { readVocabulary, type Words } from "./vocabulary.js";
-import { ModelEncoder, loadInstance, Tokenizer } from "./wasm-instance.js";
-import { bytesFor, type Keeping, weightsOf } from "./weights.js";
+import { FileTokenizer } from "./file-tokenizer.js";
+import { EMBED, SCORE, TokenOperands } from "./token-operands.js";
+import {
+  finishWords,
+  freeWords,
+  readVocabulary,
+  type Splitting,
+} from "./vocabulary.js";
+import { loadInstance, type ModelEncoder, Tokenizer } from "./wasm-instance.js";
+import { bytesFor, type Keeping, WeightList } from "./weights.js";
 
 /** How much of a model is there. */
 export interface EmbedderProgress {
@@ -44,6 +54,12 @@ export interface EmbedderOptions {
    * and f32 otherwise; `embedder.info.dtype` says. Default: `auto`.
    */
   dtype?: StorageType;
+  /**
+   * Floats that embeddings are cut to, for models that were trained for it (Matryoshka): a whole
+   * number below what the model gives. A model that normalizes does so behind the cut.
+   * Default: all.
+   */
+  dimensions?: number;
   /** Hears of the bytes that arrive. Default: none. */
   onProgress?: (progress: EmbedderProgress) => void;
   /** Gives loading up: it rejects with `signal.reason`. Default: none. */
@@ -59,26 +75,132 @@ export interface EmbedderOptions {
    * it an embedder is gone then. Default: true.
    */
   keep?: boolean;
+  /**
+   * Whether matrices in fewer bits than the file has are tested while the model loads: a few texts
+   * pass the encoder in both, layer by layer, and loading rejects with `unsupported` where the
+   * cosine of their vectors is below 0.99. `embedder.info.fidelity` is the cosine. Default: true.
+   */
+  verify?: boolean;
   /** The WebAssembly file of embeddings, as `open` takes the core's. Default: beside the scripts. */
   wasm?: WasmSource;
 }
 
 const NAMES: Record<keyof EmbedderOptions, true> = {
   dtype: true,
+  dimensions: true,
   onProgress: true,
   signal: true,
   cache: true,
   keep: true,
+  verify: true,
   wasm: true,
 };
 
-/** Loads a model. */
+/** What `gpu.reranker` takes last. All of it is optional. */
+export type RerankerOptions = Omit<EmbedderOptions, "dimensions">;
+
+/** Loads an embedder. */
 export async function loadEmbedder(
   calls: Calls,
   source: ModelSource,
   options: EmbedderOptions = {},
 ): Promise<Embedder> {
-  check(options);
+  check(ABOUT, options, NAMES);
+  const task = { isReranker: false, dimensions: options.dimensions ?? 0 };
+  return load(calls, source, task, options, async (loaded) => {
+    const { encoder, weights } = loaded;
+    const { config } = encoder;
+    const tokenizer = leavingIds(loaded.tokenizer);
+    const model = new Model(calls, encoder, "embedder", weights);
+    const embedder = new Embedder(calls, model, tokenizer);
+    await warm(calls, embedder, new TokenOperands(EMBED, model, idOf(config)));
+    return embedder;
+  });
+}
+
+/** Loads a reranker. */
+export async function loadReranker(
+  calls: Calls,
+  source: ModelSource,
+  options: RerankerOptions = {},
+): Promise<Reranker> {
+  const { dimensions: _, ...names } = NAMES;
+  check("reranker", options, names);
+  const task = { isReranker: true, dimensions: 0 };
+  const loading = load(calls, source, task, options, async (loaded) => {
+    const { encoder, tokenizer, weights } = loaded;
+    if (tokenizer instanceof FramebatchError) throw tokenizer;
+    const { config } = encoder;
+    const model = new Model(calls, encoder, "reranker", weights);
+    const reranker = new Reranker(calls, model, tokenizer);
+    const types = new Uint32Array(config.types > 1 ? 1 : 0);
+    const operands = new TokenOperands(SCORE, model, idOf(config), types);
+    await warm(calls, reranker, operands);
+    return reranker;
+  });
+  return loading.catch((error: unknown) => {
+    throw named("reranker", error);
+  });
+}
+
+/** What splits a model's texts; an error says why it takes only ids. */
+function tokenizerOf(
+  { instance, config }: ModelEncoder,
+  splitting: Splitting,
+): Splitter | FramebatchError {
+  if (
+    splitting instanceof FileTokenizer ||
+    splitting instanceof FramebatchError
+  ) {
+    return splitting;
+  }
+  return new Tokenizer(instance, splitting, config.lowered);
+}
+
+/** What an embedder says where there is no tokenizer. */
+function leavingIds(
+  tokenizer: Splitter | FramebatchError,
+): Splitter | FramebatchError {
+  if (!(tokenizer instanceof FramebatchError)) return tokenizer;
+  const { code, message } = tokenizer;
+  return new FramebatchError(
+    code,
+    `${message}; or split texts with the model's own tokenizer and give the numbers to embedIds`,
+    { cause: tokenizer },
+  );
+}
+
+/** An error of loading, which speaks of an embedder, as one of something else. */
+function named(what: string, error: unknown): unknown {
+  const begin = `${ABOUT}: `;
+  if (!(error instanceof FramebatchError) || !error.message.startsWith(begin)) {
+    return error;
+  }
+  const message = `${what}: ${error.message.slice(begin.length)}`;
+  return new FramebatchError(error.code, message, { cause: error });
+}
+
+/** A text of one token, which is any id but that of a padding that has no position. */
+const idOf = ({ firstPosition }: Config): Uint32Array =>
+  Uint32Array.of(firstPosition === 1 ? 1 : 0);
+
+type Splitter = Tokenizer | FileTokenizer;
+
+/** A model whose weights are on the device. */
+interface Loaded {
+  readonly encoder: ModelEncoder;
+  readonly weights: LoadedWeights;
+  readonly tokenizer: Splitter | FramebatchError;
+}
+
+/** Loads a model for a task; `finish` makes of it what callers hold. */
+async function load<Made>(
+  calls: Calls,
+  source: ModelSource,
+  task: Task,
+  options: EmbedderOptions,
+  finish: (loaded: Loaded) => Promise<Made>,
+): Promise<Made> {
   const { signal, cache = true } = options;
   signal?.throwIfAborted();
   const given = new AbortController();
@@ -86,9 +208,10 @@ export async function loadEmbedder(
   signal?.addEventListener("abort", abort);
   const folder = folderOf(source, given.signal, cache);
   try {
-    const embedder = await bring(calls, folder, options, given.signal);
+    const how = { task, options, signal: given.signal };
+    const made = await bring(calls, folder, how, finish);
     folder.keep();
-    return embedder;
+    return made;
   } catch (error) {
     // Requests that are under way end.
     given.abort(error);
@@ -100,65 +223,75 @@ export async function loadEmbedder(
   }
 }
 
-async function bring(
+/** How a model is loaded. */
+interface Loading {
+  readonly task: Task;
+  readonly options: EmbedderOptions;
+  readonly signal: AbortSignal;
+}
+
+async function bring<Made>(
   calls: Calls,
   folder: Folder,
-  options: EmbedderOptions,
-  signal: AbortSignal,
-): Promise<Embedder> {
+  how: Loading,
+  finish: (loaded: Loaded) => Promise<Made>,
+): Promise<Made> {
+  const { task, options, signal } = how;
   const { backpressure, ended } = calls;
   if (ended !== undefined) throw endedError(ABOUT, ended);
   const isOpen =
     calls.core === undefined && orAbort(backpressure.wait(undefined), signal);
   // All files are opened at once, because most of the time goes to waiting for first bytes.
-  const [file, config, words, instance] = await Promise.all([
+  const [file, , words, instance] = await Promise.all([
     folder.open(FILE),
-    readConfig(folder),
+    prefetch(folder, task),
     readVocabulary(folder),
     loadInstance(options.wasm),
     isOpen,
   ]);
-  if (file === undefined) {
-    throw missing(FILE);
-  }
-  checkWords(words, config);
-  const encoder = new ModelEncoder(instance, config);
   try {
-    const lines = encoder.weights();
-    const nodes = await upload(calls, file, lines, options, signal);
+    const encoder = await describe(instance, folder, task);
     try {
-      await folder.confirm();
-      const tokenizer =
-        words instanceof FramebatchError
-          ? words
-          : new Tokenizer(instance, words, config.lowered);
-      const model = new Model(calls, config, encoder, nodes);
-      const embedder = new Embedder(calls, model, tokenizer);
-      await warm(calls, embedder, config);
-      return embedder;
+      if (file === undefined) throw missing(FILE);
+      const splitting = finishWords(words, encoder.config);
+      const tokenizer = tokenizerOf(encoder, splitting);
+      try {
+        const parts = { file, encoder, tokenizer };
+        const weights = await upload(calls, folder, parts, how);
+        try {
+          await folder.confirm();
+          return await finish({ encoder, weights, tokenizer });
+        } catch (error) {
+          dropAll(calls, weights.nodes);
+          throw error;
+        }
+      } catch (error) {
+        if (!(tokenizer instanceof FramebatchError)) tokenizer.free();
+        throw error;
+      }
     } catch (error) {
-      dropAll(calls, nodes);
+      encoder.free();
       throw error;
     }
   } catch (error) {
-    encoder.free();
+    // Nothing, once what was read is a tokenizer.
+    freeWords(words);
     throw error;
   } finally {
-    file.cancel();
+    file?.cancel();
   }
 }
 
 /** Compiles the kernels, which texts of all lengths share, ahead of the first text. */
 async function warm(
   calls: Calls,
-  embedder: Embedder,
-  { firstPosition }: Config,
+  made: Embedder | Reranker,
+  operands: TokenOperands,
 ): Promise<void> {
-  const id = firstPosition === 1 ? 1 : 0; // Any id but that of the padding.
   try {
-    await calls.warmup(() => embedder.embedIds([id]));
+    await calls.warmup(() => calls.take(operands, undefined));
   } catch (error) {
-    embedder.dispose();
+    made.dispose();
     throw error;
   }
 }
@@ -176,37 +309,36 @@ function orAbort<Value>(
   });
 }
 
-function checkWords(words: Words, { vocabulary }: Config): void {
-  if (words instanceof FramebatchError) return;
-  const tokens = words.added.reduce(
-    (tokens, { id }) => Math.max(tokens, id + 1),
-    words.tokens,
-  );
-  if (tokens <= vocabulary) return;
-  throw invalid(
-    ABOUT,
-    `the vocabulary has ${tokens} tokens, but vocab_size of config.json is ${vocabulary}`,
-  );
+/** What an upload is of. */
+interface Parts extends Omit<Loaded, "weights"> {
+  /** The first file. */
+  readonly file: OpenFile;
 }
 
-/** Takes the tensors of a file to the device, in their order there. */
+/** Takes the tensors of a model's files to the device, in their order there. */
 async function upload(
   calls: Calls,
-  file: OpenFile,
-  lines: string,
-  options: EmbedderOptions,
-  signal: AbortSignal,
-): Promise<Node[]> {
-  const bytes = new ByteReader(file, signal);
-  const header = bytesFor(headerLength(await bytes.take(8), file.size));
-  await bytes.fill(header);
-  const tensors = tensorsOf(header, file.size);
-  const { weights, sources } = weightsOf(lines, tensors);
+  folder: Folder,
+  parts: Parts,
+  how: Loading,
+): Promise<LoadedWeights> {
+  const { file: first, encoder } = parts;
+  const { options, signal } = how;
+  const list = new WeightList(encoder);
   const keeping = keepingOf(calls, options);
-  const total = 8 + header.length + (tensors.at(-1)?.end ?? 0);
-  bytes.report = (loaded) => options.onProgress?.({ loaded, total });
-  const nodes = new Array<Node>(weights.length);
-  try {
+  const nodes = new Array<Node>(list.weights.length);
+  const test = testOf(calls, parts, how);
+  const take = async (name: string, file: OpenFile): Promise<void> => {
+    const bytes = new ByteReader(name, file, signal);
+    const length = headerLength(name, await bytes.take(8), file.size);
+    const header = bytesFor(length);
+    await bytes.fill(header);
+    const tensors = tensorsOf(name, header, file.size);
+    const sources = list.sources(name, tensors);
+    const total = 8 + header.length + (tensors.at(-1)?.end ?? 0);
+    if (file === first) {
+      bytes.report = (loaded) => options.onProgress?.({ loaded, total });
+    }
     for (const tensor of tensors) {
       const weight = sources.get(tensor);
       if (weight === undefined) {
@@ -218,14 +350,68 @@ async function upload(
       const node = weight.filled(tensor, target);
       if (node === undefined) continue;
       if (calls.ended !== undefined) throw endedError(ABOUT, calls.ended);
-      nodes[weights.indexOf(weight)] = node;
+      const at = list.weights.indexOf(weight);
+      nodes[at] = node;
+      test?.arrived(at, node, tensor.dtype);
       calls.residents.makeResident(node);
+      await test?.advance();
     }
     await bytes.end();
-    return nodes;
+  };
+  try {
+    // The files of modules are small: theirs are opened when the encoder's is there.
+    for (const name of list.names) {
+      if (name === FILE) await take(name, first);
+      else await takeModule(folder, name, take);
+    }
+    return { nodes, fidelity: test?.finish() };
   } catch (error) {
     dropAll(calls, nodes);
     throw error;
+  } finally {
+    test?.free();
+  }
+}
+
+/** The test of storage in fewer bits; undefined where it is not asked for, or there is none. */
+function testOf(
+  calls: Calls,
+  { encoder, tokenizer }: Parts,
+  { task, options, signal }: Loading,
+): SelfTest | undefined {
+  if (options.verify === false) return undefined;
+  const most = encoder.testTokens();
+  const texts: Uint32Array[] = [];
+  for (;;) {
+    const text = encoder.testText(texts.length);
+    if (text === undefined) break;
+    const ids =
+      tokenizer instanceof FramebatchError
+        ? undefined
+        : tokenizer.encode(ABOUT, text, most);
+    // Of some tokenizers a text has no token, or more than the encoder takes.
+    const isUsable = ids !== undefined && ids.length > 0 && ids.length <= most;
+    texts.push(isUsable ? ids : encoder.testIds(texts.length));
+  }
+  const hasRoom = (): Promise<void> => {
+    if (calls.ended !== undefined) throw endedError(ABOUT, calls.ended);
+    return orAbort(calls.backpressure.wait(calls.core), signal);
+  };
+  const { isReranker } = task;
+  return new SelfTest(calls, encoder, texts, signal, hasRoom, isReranker);
+}
+
+async function takeModule(
+  folder: Folder,
+  name: string,
+  take: (name: string, file: OpenFile) => Promise<void>,
+): Promise<void> {
+  const file = await folder.open(name);
+  if (file === undefined) throw missing(name);
+  try {
+    await take(name, file);
+  } finally {
+    file.cancel();
   }
 }
 
@@ -242,20 +428,35 @@ function dropAll({ residents }: Calls, nodes: readonly Node[]): void {
   nodes.forEach(({ storage }) => residents.drop(storage!));
 }
 
-function check(options: EmbedderOptions): void {
-  checkOptions(ABOUT, options, NAMES);
-  const { dtype, signal, onProgress, cache, keep } = options;
+function check(
+  about: string,
+  options: EmbedderOptions,
+  names: Readonly<Partial<Record<keyof EmbedderOptions, true>>>,
+): void {
+  checkOptions(about, options, names);
+  const { dtype, dimensions, signal, onProgress } = options;
+  const { cache, keep, verify } = options;
   const dtypes = ["f32", "auto", ...Object.keys(PACKED)];
   if (dtype !== undefined && !dtypes.includes(dtype)) {
     throw invalid(
-      ABOUT,
+      about,
       `dtype must be 'f32', 'f16', 'bf16', 'int8' or 'auto', got '${String(dtype)}'`,
     );
   }
-  checkSignal(ABOUT, signal);
-  checkFunction(ABOUT, "onProgress", onProgress);
-  for (const [name, value] of Object.entries({ cache, keep })) {
+  const most = 2 ** 32 - 1;
+  if (
+    dimensions !== undefined &&
+    !(Number.isInteger(dimensions) && dimensions > 0 && dimensions <= most)
+  ) {
+    throw invalid(
+      about,
+      `dimensions must be a whole number from 1 and below the model's own, got ${shown(dimensions)}`,
+    );
+  }
+  checkSignal(about, signal);
+  checkFunction(about, "onProgress", onProgress);
+  for (const [name, value] of Object.entries({ cache, keep, verify })) {
     if (value === undefined || typeof value === "boolean") continue;
-    throw invalid(ABOUT, `${name} must be true or false, got ${kindOf(value)}`);
+    throw invalid(about, `${name} must be true or false, got ${kindOf(value)}`);
   }
 }

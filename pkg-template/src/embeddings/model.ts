@@ -22,6 +22,17 @@ const LENGTHS = 256;
 
 const NAMES = Object.entries(PACKED);
 
+/** What a chain takes besides ids, or where its vector goes: types, or to a tensor. */
+type Form = "plain" | "typed" | "stored";
+
+/** The weights of a model on the device. */
+export interface LoadedWeights {
+  /** The nodes of the weights, in the encoder's order, kept so that they are not collected. */
+  readonly nodes: readonly Node[];
+  /** The least cosine of the self-test; undefined where there was none. */
+  readonly fidelity: number | undefined;
+}
+
 /** An encoder and its weights. */
 export class Model {
   /** Pending calls of the model. */
@@ -29,24 +40,25 @@ export class Model {
   private isDropped = false;
   /** Why no more calls can be made of it: the WebAssembly of its encoder trapped. */
   private ended: FramebatchError | undefined;
+  private readonly nodes: LoadedWeights["nodes"];
+  readonly fidelity: LoadedWeights["fidelity"];
   private readonly weights: readonly TensorStorage[];
   /** What a vector is computed from, by one call. */
   readonly origin: Origin;
   private readonly homes: Uint32Array;
   private readonly numbers: readonly number[];
-  /**
-   * The core's numbers of structures by length, negative where a tensor takes the vector; the most
-   * recently used last.
-   */
-  private readonly structures = new Map<number, number>();
+  /** The core's numbers of structures by form and length; the most recently used last. */
+  private readonly structures = new Map<string, number>();
 
   constructor(
     readonly calls: Calls,
-    readonly config: Config,
     private readonly encoder: ModelEncoder,
-    /** The nodes of the weights, kept so that they are not collected. */
-    readonly nodes: readonly Node[],
+    /** What it is for, in messages. */
+    private readonly what: "embedder" | "reranker",
+    { nodes, fidelity }: LoadedWeights,
   ) {
+    this.nodes = nodes;
+    this.fidelity = fidelity;
     this.weights = nodes.map(({ storage }) => storage!);
     this.origin = { operands: this.weights, depth: 1 };
     this.homes = Uint32Array.from(this.weights, ({ home }) => home);
@@ -55,6 +67,11 @@ export class Model {
       this.ended = error;
       this.drop();
     };
+  }
+
+  /** What the folder says. */
+  get config(): Config {
+    return this.encoder.config;
   }
 
   /** How the device keeps the matrices. */
@@ -68,11 +85,13 @@ export class Model {
 
   /**
    * Writes the operands of a text with these tokens, whose vector goes to `target` if there is
-   * one; returns the number of its structure.
+   * one; returns the number of its structure. `types` has the type of each token, or nothing where
+   * all have the first.
    */
   write(
     about: string,
     ids: Uint32Array,
+    types: Uint32Array,
     arena: Arena,
     target: Node | undefined,
   ): number {
@@ -81,11 +100,10 @@ export class Model {
     const isStored = target !== undefined;
     // Before anything is written, because uploads may move the cursor.
     if (isStored) this.calls.residents.makeResident(target, this.nodes);
-    const structure = this.structure(
-      about,
-      isStored ? -ids.length : ids.length,
-    );
-    const values = aligned(ids.length);
+    const form = types.length > 0 ? "typed" : isStored ? "stored" : "plain";
+    const structure = this.structure(about, form, ids.length);
+    const typed = aligned(ids.length);
+    const values = typed + aligned(types.length);
     const names = values + aligned(numbers.length);
     const named = weights.length + (isStored ? 1 : 0);
     // Behind the names of what is stored to lies the offset in that, which is 0.
@@ -93,11 +111,12 @@ export class Model {
     arena.putNumbers(numbers, numbers.length, at + values);
     const { words } = arena;
     words.set(ids, at);
+    words.set(types, at + typed);
     for (let i = 0; i < weights.length; i += 1) {
-      words[at + names + i] = weights[i].number;
+      arena.putTensor(weights[i].number, at + names + i);
     }
     if (isStored) {
-      words[at + names + weights.length] = target.storage!.number;
+      arena.putTensor(target.storage!.number, at + names + weights.length);
       words[at + names + named] = 0;
     }
     return structure;
@@ -130,17 +149,24 @@ export class Model {
     if (!this.isDropped) return;
     throw new FramebatchError(
       "disposed",
-      `${about}: the embedder is disposed; make it anew`,
+      `${about}: the ${this.what} is disposed; make it anew`,
     );
   }
 
-  private structure(about: string, key: number): number {
+  private structure(about: string, form: Form, length: number): number {
     const { structures } = this;
     const core = this.calls.core!;
+    const key = form + length;
     let number = structures.get(key);
     if (number === undefined) {
-      const chain = this.encoder.forward(about, Math.abs(key), this.homes);
-      const words = key < 0 ? storing(chain, this.config.hidden) : chain;
+      const chain = this.encoder.forward(
+        about,
+        length,
+        form === "typed",
+        this.homes,
+      );
+      const words =
+        form === "stored" ? storing(chain, this.config.dimensions) : chain;
       number = checked(core, core.chain(words));
       if (structures.size === LENGTHS) {
         const [[oldest, dropped]] = structures;
@@ -162,7 +188,7 @@ export class Model {
       // A session that has ended has no structures any more.
       if (calls.core !== undefined) forget(calls.core, numbers);
     } catch (thrown) {
-      calls.fail("embedder", thrown);
+      calls.fail(this.what, thrown);
     }
   }
 }

@@ -7,7 +7,7 @@ import { type FramebatchError, invalid } from "../checks/errors.js";
 import { decode, Fields, parse, shown } from "./json-fields.js";
 import { ABOUT } from "./source.js";
 
-/** The file. */
+/** The file that every model has. */
 export const FILE = "model.safetensors";
 
 /** What a header says of the file, beside its tensors. */
@@ -35,22 +35,28 @@ export interface Stored {
   readonly end: number;
 }
 
-/** An error about the file. */
-export function wrongFile(problem: string): FramebatchError {
-  return invalid(ABOUT, `${FILE}: ${problem}`);
+/** An error about a file of this name. */
+export function wrongFile(name: string, problem: string): FramebatchError {
+  return invalid(ABOUT, `${name}: ${problem}`);
 }
 
 /** The length of the header, by the file's first eight bytes. */
-export function headerLength(first: Uint8Array, size?: number): number {
+export function headerLength(
+  file: string,
+  first: Uint8Array,
+  size?: number,
+): number {
   const view = new DataView(first.buffer, first.byteOffset, first.length);
   const length = view.getUint32(0, true) + view.getUint32(4, true) * 2 ** 32;
   if (length > MOST || length < 2) {
     throw wrongFile(
+      file,
       `its header would have ${length} bytes, but one has 2 to ${MOST}; this is no safetensors file`,
     );
   }
   if (size !== undefined && 8 + length > size) {
     throw wrongFile(
+      file,
       `its header ends at byte ${8 + length}, but the file at ${size}; it is truncated`,
     );
   }
@@ -58,23 +64,28 @@ export function headerLength(first: Uint8Array, size?: number): number {
 }
 
 /** The tensors in the order in which they lie, without a gap. */
-export function tensorsOf(header: Uint8Array, size?: number): Stored[] {
+export function tensorsOf(
+  file: string,
+  header: Uint8Array,
+  size?: number,
+): Stored[] {
   let text: string;
   try {
     text = decode(header);
   } catch {
-    throw wrongFile("its header is not UTF-8");
+    throw wrongFile(file, "its header is not UTF-8");
   }
-  const value = parse(`${FILE}: its header`, text);
-  const fields = Fields.of(`${FILE}: its header`, value);
+  const value = parse(`${file}: its header`, text);
+  const fields = Fields.of(`${file}: its header`, value);
   checkMetadata(fields.object(METADATA));
   const names = fields.names().filter((name) => name !== METADATA);
-  const tensors = names.map((name) => tensorOf(name, fields.get(name)));
+  const tensors = names.map((name) => tensorOf(file, name, fields.get(name)));
   tensors.sort((a, b) => a.begin - b.begin || a.end - b.end);
   let end = 0;
   for (const tensor of tensors) {
     if (tensor.begin !== end) {
       throw wrongFile(
+        file,
         `tensor '${tensor.name}' begins at byte ${tensor.begin} of the data, but the one before ends at ${end}; tensors must lie end to end`,
       );
     }
@@ -83,6 +94,7 @@ export function tensorsOf(header: Uint8Array, size?: number): Stored[] {
   const whole = 8 + header.length + end;
   if (size === undefined || whole === size) return tensors;
   throw wrongFile(
+    file,
     `its tensors end at byte ${whole}, but the file at ${size}; ${whole > size ? "it is truncated" : "there is more behind them"}`,
   );
 }
@@ -92,8 +104,8 @@ function checkMetadata(metadata: Fields | undefined): void {
   metadata?.names().forEach((name) => metadata.text(name));
 }
 
-function tensorOf(name: string, value: unknown): Stored {
-  const fields = Fields.of(`${FILE}: tensor '${name}'`, value);
+function tensorOf(file: string, name: string, value: unknown): Stored {
+  const fields = Fields.of(`${file}: tensor '${name}'`, value);
   const dtype = fields.text("dtype");
   const shape = wholes(fields, "shape");
   const offsets = wholes(fields, "data_offsets");

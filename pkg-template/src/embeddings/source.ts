@@ -27,8 +27,8 @@ export interface OpenFile {
 
 /** A model's folder, for one load. */
 export interface Folder {
-  /** The texts of files by name: a file that is read again gives the same text. */
-  readonly texts: Map<string, Promise<string | undefined>>;
+  /** The bytes of files that were read whole, by name: a file that is read again gives the same. */
+  readonly contents: Map<string, Promise<Uint8Array | undefined>>;
   /** Begins to read a file; undefined where there is none of that name. */
   open(name: string): Promise<OpenFile | undefined>;
   /** Throws unless what was read is of one version of the folder. */

@@ -28,6 +28,14 @@ export const COMPUTE: CallMethod = { name: "compute", ...STORED };
 /** The method of a call with tokens, whose vector a tensor takes. */
 export const COMPUTE_IDS: CallMethod = { name: "computeIds", ...STORED };
 
+/** The method of the calls of pairs that are scored. */
+export const SCORE: CallMethod = { name: "score", ...FLOATS };
+/** The method of the calls of pairs that are ranked. */
+export const RANK: CallMethod = { name: "rank", ...FLOATS };
+
+/** Where all tokens have the first type. */
+const NO_TYPES = new Uint32Array(0);
+
 /** The tokens of one text, and the model that embeds these. */
 export class TokenOperands extends Operands {
   readonly isEmpty = false;
@@ -37,12 +45,14 @@ export class TokenOperands extends Operands {
     protected readonly model: Model,
     /** A copy that the caller does not share. */
     protected readonly ids: Uint32Array,
+    /** The type of each token; none where all have the first. */
+    protected readonly types: Uint32Array = NO_TYPES,
   ) {
     super(method);
   }
 
   get elements(): number {
-    return this.model.config.hidden;
+    return this.model.config.dimensions;
   }
 
   /** Tokens: a batch counts these as its items. */
@@ -64,7 +74,8 @@ export class TokenOperands extends Operands {
   }
 
   write(arena: Arena): number {
-    return this.model.write(this.method.name, this.ids, arena, undefined);
+    const { method, ids, types } = this;
+    return this.model.write(method.name, ids, types, arena, undefined);
   }
 
   override unpin(): void {
@@ -115,8 +126,9 @@ export class StoredTokenOperands extends TokenOperands {
   }
 
   override write(arena: Arena): number {
-    const { model, ids, method, stored } = this;
-    const structure = model.write(method.name, ids, arena, stored.target);
+    const { model, ids, types, method, stored } = this;
+    const { target } = stored;
+    const structure = model.write(method.name, ids, types, arena, target);
     this.results.entered();
     return structure;
   }

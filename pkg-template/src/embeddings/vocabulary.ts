@@ -1,12 +1,17 @@
 // The words of a model: tokenizer.json, or vocab.txt beside tokenizer_config.json.
 //
-// Reads what the tokenizer is made of, and refuses what is no WordPiece as BERT has it.
+// Reads what a WordPiece tokenizer is made of, as BERT has it. Whatever else a tokenizer.json
+// describes is read by a WebAssembly file of its own (`file-tokenizer.ts`), which is loaded then.
 // Padding and truncation that a file asks for are left out: texts are not padded, and
 // the limit is the model's. Splitting texts is the WebAssembly's.
 
 import { FramebatchError, invalid } from "../checks/errors.js";
+import type { Config } from "./config.js";
+import { FileTokenizer, TokenizerReader } from "./file-tokenizer.js";
 import {
+  decode,
   Fields,
+  parse,
   readJson,
   readText,
   shown,
@@ -52,31 +57,156 @@ const MOST = 2 ** 24;
 /** Ids below others that no token has. */
 const MOST_HOLES = 2 ** 16;
 
-/** A model's words, or why it takes the numbers of another tokenizer alone. */
-export type Words = Vocabulary | FramebatchError;
+/** Bytes that a tokenizer.json may have. */
+const MOST_BYTES = 64 << 20;
+/** How models are named that BERT's file does not have, and bytes that are searched at once. */
+const BEYOND = /"(?:BPE|Unigram)"/;
+const WINDOW = 1 << 16;
 
-const ONLY_NUMBERS =
-  "split texts with the model's own tokenizer and give the numbers to embedIds";
+/** A model's words as they are read, or why it takes the numbers of another tokenizer alone. */
+export type Words = Vocabulary | TokenizerReader | FramebatchError;
+
+/** What splits a model's texts, as far as it was read. */
+export type Splitting = Vocabulary | FileTokenizer | FramebatchError;
 
 /** Reads a folder's words. Throws for what contradicts itself. */
 export async function readVocabulary(folder: Folder): Promise<Words> {
-  try {
-    const whole = await readJson(folder, WHOLE);
-    if (whole !== undefined) return ofTokenizer(Fields.of(WHOLE, whole));
-  } catch (error) {
-    if (error instanceof FramebatchError && error.code === "unsupported")
-      return error;
-    throw error;
-  }
+  const whole = await leavingIds(() => readWhole(folder));
+  if (whole !== undefined) return whole;
   const words = await readText(folder, WORDS);
   if (words === undefined) {
     return invalid(
       ABOUT,
-      `${WHOLE} and ${WORDS} are missing; add the one that the model has, or ${ONLY_NUMBERS}`,
+      `${WHOLE} and ${WORDS} are missing; add the one that the model has`,
     );
   }
   const settings = await readJson(folder, SETTINGS);
   return ofWords(words, Fields.ofFile(SETTINGS, settings));
+}
+
+/** Finishes reading, and holds the ids against the model's table. Throws for those it lacks. */
+export function finishWords(words: Words, config: Config): Splitting {
+  const { vocabulary, lowered } = config;
+  let splitting: Splitting;
+  if (words instanceof TokenizerReader) {
+    try {
+      splitting = words.finish(lowered);
+    } catch (error) {
+      splitting = refusal(error);
+    }
+  } else splitting = words;
+  if (splitting instanceof FramebatchError) return splitting;
+  const rows = rowsOf(splitting);
+  if (rows <= vocabulary) return splitting;
+  if (splitting instanceof FileTokenizer) splitting.free();
+  throw invalid(
+    ABOUT,
+    `the vocabulary has ${rows} tokens, but vocab_size of config.json is ${vocabulary}`,
+  );
+}
+
+/** The file will not be read to its end, if one is being read. */
+export function freeWords(words: Words): void {
+  if (words instanceof TokenizerReader) words.free();
+}
+
+function rowsOf(words: Vocabulary | FileTokenizer): number {
+  if (words instanceof FileTokenizer) return words.rows;
+  const { added, tokens } = words;
+  return added.reduce((rows, { id }) => Math.max(rows, id + 1), tokens);
+}
+
+/** What reading comes to; what is not known leaves the model's ids. */
+async function leavingIds<Read>(
+  read: () => Promise<Read>,
+): Promise<Read | FramebatchError> {
+  try {
+    return await read();
+  } catch (error) {
+    return refusal(error);
+  }
+}
+
+/** The error of a tokenizer that is not known. Throws every other error. */
+function refusal(error: unknown): FramebatchError {
+  const isOne = error instanceof FramebatchError;
+  if (!isOne || error.code !== "unsupported") throw error;
+  return error;
+}
+
+/** Reads tokenizer.json, where there is one. */
+async function readWhole(
+  folder: Folder,
+): Promise<Vocabulary | TokenizerReader | undefined> {
+  const file = await folder.open(WHOLE);
+  if (file === undefined) return undefined;
+  let parts: Uint8Array[] = [];
+  let length = 0;
+  let reader: TokenizerReader | undefined;
+  const search = new Search();
+  try {
+    for (;;) {
+      const part = await file.read();
+      if (part === undefined) break;
+      length += part.length;
+      if (length > MOST_BYTES) {
+        throw invalid(ABOUT, `${WHOLE} has more than ${MOST_BYTES} bytes`);
+      }
+      parts.push(part);
+      if (reader === undefined && !search.finds(part)) continue;
+      reader ??= await TokenizerReader.begin(WHOLE);
+      await feed(reader, parts);
+      parts = [];
+    }
+  } finally {
+    file.cancel();
+  }
+  if (reader !== undefined) return reader;
+  try {
+    const bytes = new Uint8Array(
+      await new Blob(parts as BlobPart[]).arrayBuffer(),
+    );
+    return ofTokenizer(Fields.of(WHOLE, parse(WHOLE, textOf(bytes))));
+  } catch (error) {
+    refusal(error);
+  }
+  // BERT's model with parts that BERT does not have.
+  reader = await TokenizerReader.begin(WHOLE);
+  await feed(reader, parts);
+  return reader;
+}
+
+async function feed(
+  reader: TokenizerReader,
+  parts: readonly Uint8Array[],
+): Promise<void> {
+  for (const part of parts) await reader.feed(part);
+}
+
+function textOf(bytes: Uint8Array): string {
+  try {
+    return decode(bytes);
+  } catch {
+    throw invalid(ABOUT, `${WHOLE} is not UTF-8`);
+  }
+}
+
+/** Looks for the name of a model in bytes as they arrive. */
+class Search {
+  /** The end of what was searched, which a name may begin in. */
+  private last = "";
+
+  finds(part: Uint8Array): boolean {
+    for (let at = 0; at < part.length; at += WINDOW) {
+      // No byte of the names is part of another character.
+      const window = String.fromCharCode(
+        ...part.subarray(at, at + WINDOW).filter((byte) => byte < 128),
+      );
+      if (BEYOND.test(this.last + window)) return true;
+      this.last = window.slice(-16);
+    }
+    return false;
+  }
 }
 
 function ofWords(text: string, settings: Fields): Vocabulary {
@@ -124,7 +254,7 @@ function ofTokenizer(fields: Fields): Vocabulary {
     added: fields
       .list("added_tokens")
       .map((token, i) =>
-        addedOf(Fields.of(`${WHOLE}: added_tokens[${i}]`, token)),
+        addedOf(Fields.of(`${WHOLE}: added_tokens[${i}]`, token), words),
       ),
   };
 }
@@ -137,7 +267,7 @@ function part(fields: Fields, name: string, type: string): Fields {
   const isOld = name === "model" && has === undefined && isObject(found);
   if (has === type || isOld) return fields.object(name)!;
   throw unsupported(
-    `${WHOLE}: ${name} is ${shown(has ?? found)}, and only '${type}' is known; ${ONLY_NUMBERS}`,
+    `${WHOLE}: ${name} is ${shown(has ?? found)}, and only '${type}' is known`,
   );
 }
 
@@ -202,19 +332,20 @@ function endsOf(processor: unknown): [string, string] {
     return ends as [string, string];
   }
   throw unsupported(
-    `${WHOLE}: post_processor is ${shown(type ?? processor)}, and only a token before a text and one behind it is known; ${ONLY_NUMBERS}`,
+    `${WHOLE}: post_processor is ${shown(type ?? processor)}, and only a token before a text and one behind it is known`,
   );
 }
 
-function addedOf(fields: Fields): Added {
+function addedOf(fields: Fields, words: Fields): Added {
   if (fields.flag("single_word", false)) {
-    throw unsupported(
-      `${fields.location}: single_word is not known; ${ONLY_NUMBERS}`,
-    );
+    throw unsupported(`${fields.location}: single_word is not known`);
   }
+  const content = fields.text("content");
+  const id = fields.whole("id", 0, MOST);
   return {
-    content: fields.text("content"),
-    id: fields.whole("id", 0, MOST),
+    content,
+    // Where the vocabulary has the token, its id counts.
+    id: (words.get(content) as number | undefined) ?? id,
     stripsLeft: fields.flag("lstrip", false),
     stripsRight: fields.flag("rstrip", false),
     isNormalized: fields.flag("normalized", false),

@@ -4,18 +4,14 @@
 // an instance that traps ends every embedder on it, and the next embedder gets another
 // instance. The file has no device, and neither memory nor calls in common with the core.
 
-import { endedError } from "../calls/call-errors.js";
-import { FramebatchError, isCoreFailure } from "../checks/errors.js";
+import type { FramebatchError } from "../checks/errors.js";
 import type { WasmSource } from "../core/core.js";
-import { start } from "../embeddings-glue.js";
-import type { Config } from "./config.js";
+import { compileAndStart } from "../core/wasm-file.js";
+import { EMBEDDINGS, start } from "../embeddings-glue.js";
+import type { Config, Pooling, Task } from "./config.js";
+import { type Glue, type GlueObject, Instance } from "./instance.js";
 import { ABOUT } from "./source.js";
 import type { Vocabulary } from "./vocabulary.js";
-
-/** An object in the memory of an instance, until it is freed. */
-interface GlueObject {
-  free(): void;
-}
 
 /** Splits texts into tokens. Throws `{ code, message }`. */
 interface TokenizerGlue extends GlueObject {
@@ -23,21 +19,55 @@ interface TokenizerGlue extends GlueObject {
   add(content: string, id: number, flags: number): void;
   /** The tokens of a text, at most `limit` with those at its ends. */
   encode(text: string, limit: number): Uint32Array;
+  /** The tokens of a pair of texts, and behind these as many types. */
+  encodePair(a: string, b: string, limit: number): Uint32Array;
+  /** The tokens of a text, and behind them from and to of each. */
+  tokenize(text: string): Uint32Array;
+}
+
+/** Reads what a folder says of its model. Throws `{ code, message }`. */
+interface FolderGlue extends GlueObject {
+  give(name: string, content: Uint8Array): void;
+  /** Hears that there is no such file. */
+  lacks(name: string): void;
+  /** The names of files that are needed next, a line each; none once the model is described. */
+  needs(isReranker: boolean, dimensions: number): string;
+  encoder(): EncoderGlue;
 }
 
 /** What is computed of tokens. Throws `{ code, message }`. */
 interface EncoderGlue extends GlueObject {
-  /** A line for each tensor of a model's file; `weights.ts` describes the line. */
+  /** The numbers of a configuration, in the order in which `configOf` takes them. */
+  facts(): Uint32Array;
+  promptName(number: number): string | undefined;
+  /** The prompt of this number; the default one behind the last. */
+  prompt(number: number): string;
+  /** Prefixes of names, divided by spaces. */
+  prefixes(): string;
+  /** A line for each tensor of a model's files; `weights.ts` describes the line. */
   weights(): string;
+  /** A table of biases of a file as it lies on the device. */
+  byDistance(table: Float32Array): Float32Array<ArrayBuffer>;
   /** The chain of a text of so many tokens, in words; `homes` of each weight. */
-  forward(tokens: number, homes: Uint32Array): Uint32Array;
+  forward(tokens: number, isTyped: boolean, homes: Uint32Array): Uint32Array;
   /** The numbers that all these chains have. */
   numbers(): Float32Array;
+  /** The places of a stage's weights: 0 from ids, 1 from rows, then the layers, then the vector. */
+  stage(number: number): Uint32Array;
+  /** The chain of a stage of so many tokens, in words; `homes` of each of its weights. */
+  stageChain(number: number, tokens: number, homes: Uint32Array): Uint32Array;
+  /** A text that storage is tested by; none behind the last. */
+  testText(number: number): string | undefined;
+  /** The most tokens of such a text. */
+  testTokens(): number;
+  /** Ids in the place of such a text's. */
+  testIds(number: number): Uint32Array;
+  /** Throws for storage of this name whose least cosine is too small. */
+  checkFidelity(storage: string, cosine: number): void;
 }
 
 /** One instance of the WebAssembly file. */
-export interface EmbeddingsInstance {
-  init(input?: { module_or_path?: WasmSource }): Promise<unknown>;
+export interface EmbeddingsInstance extends Glue {
   /**
    * Words, a line each; prefix, unknown, first, last and what is found verbatim, a line
    * each; 1 lowercase, 2 strips accents, 4 keeps them, 8 splits Chinese, 16 cleans.
@@ -48,90 +78,32 @@ export interface EmbeddingsInstance {
     flags: number,
     maxChars: number,
   ) => TokenizerGlue;
-  /**
-   * Hidden, layers, heads, intermediate, vocabulary, positions, the first position,
-   * types, 1 for CLS pooling, 1 to normalize, tokens at most.
-   */
-  readonly Encoder: new (sizes: Uint32Array, epsilon: number) => EncoderGlue;
-  /** To be called after a trap: the instance's own finalizers then enter it no more. */
-  abandon(): void;
+  readonly Folder: new () => FolderGlue;
 }
 
-/** A loaded instance, and the encoders of the embedders that live on it. */
-class Instance {
-  readonly encoders = new Set<ModelEncoder>();
-  /** Why nothing enters the instance any more. */
-  private ended: FramebatchError | undefined;
+/** An instance of the file of embeddings. */
+export type Home = Instance<EmbeddingsInstance>;
 
-  constructor(private readonly instance: EmbeddingsInstance) {}
-
-  /**
-   * What the instance answers; its refusals become the package's errors. Throws `fatal`
-   * where it traps, and from then on.
-   */
-  ask<Answer>(
-    about: string,
-    question: (instance: EmbeddingsInstance) => Answer,
-  ): Answer {
-    if (this.ended !== undefined) throw endedError(about, this.ended);
-    try {
-      return question(this.instance);
-    } catch (thrown) {
-      if (isCoreFailure(thrown)) {
-        throw new FramebatchError(thrown.code, `${about}: ${thrown.message}`);
-      }
-      throw endedError(about, this.condemn(thrown));
-    }
-  }
-
-  /** Frees an object. Never throws, because callers have more to free. */
-  free(held: GlueObject): void {
-    // All objects of an instance go with its memory.
-    if (this.ended !== undefined) return;
-    try {
-      held.free();
-    } catch (thrown) {
-      this.condemn(thrown);
-    }
-  }
-
-  // After a trap nothing in the instance's memory can be trusted.
-  private condemn(thrown: unknown): FramebatchError {
-    this.ended = new FramebatchError(
-      "fatal",
-      `the WebAssembly of embeddings stopped (${thrown}); make a new embedder, and please report this`,
-      { cause: thrown },
-    );
-    loading = undefined;
-    this.instance.abandon();
-    for (const encoder of this.encoders) encoder.ended(this.ended);
-    return this.ended;
-  }
-}
-
-let loading: Promise<Instance> | undefined;
+let loading: Promise<Home> | undefined;
 
 /** Loads the file from `source`, or from beside the package's scripts. */
-export function loadInstance(
-  source: WasmSource | undefined,
-): Promise<Instance> {
+export function loadInstance(source: WasmSource | undefined): Promise<Home> {
   return (loading ??= load(source));
 }
 
-async function load(source: WasmSource | undefined): Promise<Instance> {
+async function load(source: WasmSource | undefined): Promise<Home> {
   try {
     const instance = start();
-    await instance.init(
-      source === undefined ? undefined : { module_or_path: source },
+    await compileAndStart(
+      `${ABOUT}: the WebAssembly file of embeddings`,
+      EMBEDDINGS,
+      source,
+      instance.start,
     );
-    return new Instance(instance);
+    return new Instance(instance, "embeddings", () => (loading = undefined));
   } catch (error) {
     loading = undefined;
-    throw new FramebatchError(
-      "unsupported",
-      `${ABOUT}: the WebAssembly file of embeddings could not be loaded (${error instanceof Error ? error.message : error}); give its address or its bytes as the option wasm`,
-      { cause: error },
-    );
+    throw error;
   }
 }
 
@@ -140,7 +112,7 @@ export class Tokenizer {
   private readonly glue: TokenizerGlue;
 
   constructor(
-    private readonly instance: Instance,
+    private readonly instance: Home,
     words: Vocabulary,
     lowered: boolean,
   ) {
@@ -152,6 +124,16 @@ export class Tokenizer {
   /** The tokens of a text, at most so many with the first and the last. */
   encode(about: string, text: string, limit: number): Uint32Array {
     return this.instance.ask(about, () => this.glue.encode(text, limit));
+  }
+
+  /** The tokens of a pair, at most so many, and behind these as many types. */
+  encodePair(about: string, a: string, b: string, limit: number): Uint32Array {
+    return this.instance.ask(about, () => this.glue.encodePair(a, b, limit));
+  }
+
+  /** The tokens of a text, and behind them from and to of each. */
+  tokenize(about: string, text: string): Uint32Array {
+    return this.instance.ask(about, () => this.glue.tokenize(text));
   }
 
   /** No more texts will be split. */
@@ -190,28 +172,82 @@ function tokenizerOf(
   return tokenizer;
 }
 
+/** What a folder says, while its files are read. */
+export class FolderReader {
+  private readonly glue: FolderGlue;
+
+  constructor(private readonly instance: Home) {
+    this.glue = instance.ask(ABOUT, ({ Folder }) => new Folder());
+  }
+
+  /** Files that are needed next; none once the model is described. */
+  needs({ isReranker, dimensions }: Task): string[] {
+    const names = this.instance.ask(ABOUT, () =>
+      this.glue.needs(isReranker, dimensions),
+    );
+    return names === "" ? [] : names.split("\n");
+  }
+
+  /** Takes a file; undefined where there is none of that name. */
+  give(name: string, content: Uint8Array | undefined): void {
+    this.instance.ask(ABOUT, () => {
+      if (content === undefined) this.glue.lacks(name);
+      else this.glue.give(name, content);
+    });
+  }
+
+  /** The encoder of the model that was described. */
+  encoder(): ModelEncoder {
+    const glue = this.instance.ask(ABOUT, () => this.glue.encoder());
+    return new ModelEncoder(this.instance, glue);
+  }
+
+  /** No more will be asked. */
+  free(): void {
+    this.instance.free(this.glue);
+  }
+}
+
 /** The forward pass of a model. */
 export class ModelEncoder {
   /** Hears of a trap of the instance. */
   ended: (error: FramebatchError) => void = () => {};
-  private readonly glue: EncoderGlue;
+  readonly config: Config;
 
   constructor(
-    private readonly instance: Instance,
-    config: Config,
+    /** The instance that it lives on. */
+    readonly instance: Home,
+    private readonly glue: EncoderGlue,
   ) {
-    this.glue = instance.ask(ABOUT, (instance) => encoderOf(instance, config));
-    instance.encoders.add(this);
+    this.config = instance.ask(ABOUT, () => configOf(glue));
+    instance.tenants.add(this);
   }
 
-  /** A line for each tensor of the file: see `weights.ts`. */
+  /** Prefixes that all names of a file may have. */
+  prefixes(): string[] {
+    return this.instance.ask(ABOUT, () => this.glue.prefixes()).split(" ");
+  }
+
+  /** A line for each tensor of the files: see `weights.ts`. */
   weights(): string {
     return this.instance.ask(ABOUT, () => this.glue.weights());
   }
 
+  /** A table of biases of a file as it lies on the device. */
+  byDistance(table: Float32Array): Float32Array<ArrayBuffer> {
+    return this.instance.ask(ABOUT, () => this.glue.byDistance(table));
+  }
+
   /** The chain of a text of so many tokens, in words; `homes` of each weight. */
-  forward(about: string, tokens: number, homes: Uint32Array): Uint32Array {
-    return this.instance.ask(about, () => this.glue.forward(tokens, homes));
+  forward(
+    about: string,
+    tokens: number,
+    isTyped: boolean,
+    homes: Uint32Array,
+  ): Uint32Array {
+    return this.instance.ask(about, () =>
+      this.glue.forward(tokens, isTyped, homes),
+    );
   }
 
   /** The numbers of every such chain. */
@@ -219,20 +255,63 @@ export class ModelEncoder {
     return this.instance.ask(ABOUT, () => this.glue.numbers());
   }
 
+  /** The places of a stage's weights: 0 from ids, 1 from rows, then the layers, then the vector. */
+  stage(number: number): Uint32Array {
+    return this.instance.ask(ABOUT, () => this.glue.stage(number));
+  }
+
+  /** The chain of a stage of so many tokens, in words; `homes` of each of its weights. */
+  stageChain(stage: number, tokens: number, homes: Uint32Array): Uint32Array {
+    return this.instance.ask(ABOUT, () =>
+      this.glue.stageChain(stage, tokens, homes),
+    );
+  }
+
+  /** A text that storage is tested by; none behind the last. */
+  testText(number: number): string | undefined {
+    return this.instance.ask(ABOUT, () => this.glue.testText(number));
+  }
+
+  /** The most tokens of such a text. */
+  testTokens(): number {
+    return this.instance.ask(ABOUT, () => this.glue.testTokens());
+  }
+
+  /** Ids in the place of such a text's. */
+  testIds(number: number): Uint32Array {
+    return this.instance.ask(ABOUT, () => this.glue.testIds(number));
+  }
+
+  /** Throws for storage of this name whose least cosine is too small. */
+  checkFidelity(storage: string, cosine: number): void {
+    this.instance.ask(ABOUT, () => this.glue.checkFidelity(storage, cosine));
+  }
+
   /** No more texts will be embedded. Freeing twice is fine. */
   free(): void {
-    if (this.instance.encoders.delete(this)) this.instance.free(this.glue);
+    if (this.instance.tenants.delete(this)) this.instance.free(this.glue);
   }
 }
 
-function encoderOf(
-  { Encoder }: EmbeddingsInstance,
-  config: Config,
-): EncoderGlue {
-  const { hidden, layers, heads, intermediate, vocabulary } = config;
-  const sizes = [hidden, layers, heads, intermediate, vocabulary];
-  sizes.push(config.positions, config.firstPosition, config.types);
-  sizes.push(config.pooling === "cls" ? 1 : 0, config.normalize ? 1 : 0);
-  sizes.push(config.maxTokens);
-  return new Encoder(Uint32Array.from(sizes), config.epsilon);
+const POOLINGS: readonly Pooling[] = ["mean", "cls", "max", "lasttoken"];
+
+function configOf(glue: EncoderGlue): Config {
+  const [dimensions, layers, heads, vocabulary, maxTokens, ...facts] =
+    glue.facts();
+  const [types, firstPosition, pooling, normalize, lowered] = facts;
+  const prompts = new Map<string, string>();
+  for (;;) {
+    const name = glue.promptName(prompts.size);
+    const prompt = glue.prompt(prompts.size);
+    if (name !== undefined) prompts.set(name, prompt);
+    else {
+      return {
+        ...{ dimensions, layers, heads, vocabulary, maxTokens },
+        ...{ types, firstPosition, prompts, prompt },
+        pooling: POOLINGS[pooling],
+        normalize: normalize === 1,
+        lowered: lowered === 1,
+      };
+    }
+  }
 }

@@ -44,7 +44,7 @@ class OutOfReach extends FramebatchError {}
 
 /** One load's view of a folder. */
 export class WebFolder implements Folder {
-  readonly texts = new Map<string, Promise<string | undefined>>();
+  readonly contents = new Map<string, Promise<Uint8Array | undefined>>();
   private readonly kept: Promise<FileCache | undefined>;
   private readonly beginning: Promise<Beginning>;
   private readonly opened = new Map<string, Response | null>();

@@ -1,4 +1,4 @@
-// The weights of a model: which tensors of the file each is made of, and how these are put
+// The weights of a model: which tensors of the files each is made of, and how these are put
 // together. Queries, keys and values of a layer are one weight.
 //
 // A weight goes to the device as soon as its last tensor has arrived. Where bytes come from
@@ -12,11 +12,15 @@ import { input, type Node } from "../tensor/node.js";
 import { shapeOf, text } from "../tensor/shape.js";
 import { AUTO, TensorStorage } from "../tensor/storage.js";
 import { halvesOf, widen } from "./half-floats.js";
-import { FILE, type Stored, wrongFile } from "./safetensors.js";
+import { type Stored, wrongFile } from "./safetensors.js";
 import { ABOUT } from "./source.js";
+import type { ModelEncoder } from "./wasm-instance.js";
 
-/** Prefixes that all names of a file may have. */
-const PREFIXES = ["", "bert.", "roberta."];
+/** The parts that weights play, by their numbers. */
+const Role = { matrix: 0, distances: 2 } as const;
+
+/** The words of a weight on the page. */
+export type Memory = Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
 
 /** How the weights are kept. */
 export interface Keeping {
@@ -29,24 +33,28 @@ export interface Keeping {
 
 /** A weight of the model, while it is put together. */
 export class Weight {
+  /** The parts of the weight in their order, as far as their file was opened. */
   readonly sources: Stored[] = [];
-  dims: number[] = [];
   /** The storage of the weight, once its first source arrives. */
   private storage: TensorStorage | undefined;
   private full = 0;
+  private isKept = true;
 
-  constructor(readonly isVector: boolean) {}
-
-  /** Adds a tensor of the file, behind those before. */
-  add(source: Stored): void {
-    this.sources.push(source);
-    this.dims = [...source.shape];
-    this.dims[0] *= this.sources.length;
-  }
+  constructor(
+    /** 0 for a matrix, 1 for 32-bit floats always, 2 for a table of biases. */
+    private readonly role: number,
+    readonly dims: readonly number[],
+    /** Lays a table of biases out as it lies on the device. */
+    private readonly byDistance: ModelEncoder["byDistance"],
+  ) {}
 
   /** Memory for the bytes of a source: in the weight itself, or apart where these are to be widened. */
   target(source: Stored, keeping: Keeping): Uint8Array {
     const { dtype } = source;
+    if (this.role === Role.distances) {
+      this.isKept = keeping.keep;
+      return bytesFor(source.end - source.begin);
+    }
     const home = this.homeFor(keeping);
     const isHalves =
       this.sources.every((other) => other.dtype === dtype) &&
@@ -57,14 +65,8 @@ export class Weight {
       const bytes = count * Kind.BYTES_PER_ELEMENT;
       const memory = allocate(wantOf(bytes), () => new Kind(count));
       const packed = dtype === "F16" ? PACKED.f16 : PACKED.bf16;
-      this.storage = new TensorStorage(
-        { memory, start: 0, words: count },
-        count,
-        isHalves ? packed : home,
-        undefined,
-        keeping.keep,
-        this.sources[0].name,
-      );
+      this.isKept = keeping.keep;
+      this.storage = this.stored(memory, isHalves ? packed : home);
     }
     const { length, at, memory } = this.section(source);
     if (!isHalves && dtype !== "F32") return bytesFor(length * 2);
@@ -74,6 +76,7 @@ export class Weight {
 
   /** The bytes of a source have arrived. Returns the weight's node if the source was the last. */
   filled(source: Stored, bytes: Uint8Array): Node | undefined {
+    if (this.role === Role.distances) return this.laidOut(source, bytes);
     const { memory, at } = this.section(source);
     if (bytes.buffer !== memory.buffer) {
       widen(source.dtype, bytes, memory as Float32Array, at);
@@ -83,6 +86,26 @@ export class Weight {
     return input(shapeOf(ABOUT, this.dims), this.storage!);
   }
 
+  private laidOut({ dtype, shape }: Stored, bytes: Uint8Array): Node {
+    let table = new Float32Array(shape.reduce((count, dim) => count * dim, 1));
+    if (dtype === "F32") table = new Float32Array(bytes.buffer as ArrayBuffer);
+    else widen(dtype, bytes, table, 0);
+    const laidOut = this.byDistance(table);
+    return input(shapeOf(ABOUT, this.dims), this.stored(laidOut, RESIDENT));
+  }
+
+  private stored(memory: Memory, home: number): TensorStorage {
+    const { length } = memory;
+    return new TensorStorage(
+      { memory, start: 0, words: length },
+      length,
+      home,
+      undefined,
+      this.isKept,
+      this.sources[0].name,
+    );
+  }
+
   private section(source: Stored) {
     const { memory, words } = this.storage!.data!;
     const length = words / this.sources.length;
@@ -90,7 +113,7 @@ export class Weight {
   }
 
   private homeFor({ dtype, isHardware }: Keeping): number {
-    if (this.isVector || dtype === "f32") return RESIDENT;
+    if (this.role !== Role.matrix || dtype === "f32") return RESIDENT;
     if (dtype !== "auto") return PACKED[dtype];
     return isHardware ? AUTO : RESIDENT;
   }
@@ -105,45 +128,96 @@ function wantOf(bytes: number): Want {
   return { about: ABOUT, bytes, instead: "load a smaller model" };
 }
 
-/**
- * The weights of a model and, for each tensor of the file, the weight that it is a source of.
- * A line of `lines` names a source: the weight's number, 1 for one of 32-bit floats always, the
- * source's dimensions and name. Throws for what is missing or of another shape or type.
- */
-export function weightsOf(
-  lines: string,
-  tensors: readonly Stored[],
-): { weights: Weight[]; sources: Map<Stored, Weight> } {
-  const wanted = lines.split("\n").map((line) => line.split(" "));
-  const stored = new Map(tensors.map((tensor) => [tensor.name, tensor]));
-  const [, , , first] = wanted[0];
-  const prefix = PREFIXES.find((prefix) => stored.has(prefix + first)) ?? "";
-  const weights: Weight[] = [];
-  const sources = new Map<Stored, Weight>();
-  for (const [number, isVector, dims, name] of wanted) {
-    const source = stored.get(prefix + name);
-    if (source === undefined) {
-      throw wrongFile(
-        `tensor '${prefix}${name}' is missing, of shape [${dims.replaceAll(",", ", ")}]`,
-      );
-    }
-    check(source, dims.split(",").map(Number));
-    const weight = (weights[+number] ??= new Weight(isVector === "1"));
-    weight.add(source);
-    sources.set(source, weight);
-  }
-  return { weights, sources };
+/** A tensor that a model needs. */
+interface Wanted {
+  readonly weight: Weight;
+  /** Which part of the weight it is. */
+  readonly place: number;
+  readonly dims: readonly number[];
+  readonly hasPrefix: boolean;
+  readonly name: string;
 }
 
-function check({ name, dtype, shape }: Stored, dims: readonly number[]): void {
+/** The weights of a model, and the tensors of files that each is made of. */
+export class WeightList {
+  readonly weights: Weight[] = [];
+  /** The tensors that are needed, by file. */
+  private readonly files = new Map<string, Wanted[]>();
+  private readonly prefixes: readonly string[];
+
+  /**
+   * A line of the encoder's names a tensor of a file: the weight's number; 1 for one of 32-bit
+   * floats always, 2 for a table of biases; the tensor's dimensions, those of the weight, 1 for a
+   * name with a prefix, name, file.
+   */
+  constructor(encoder: ModelEncoder) {
+    this.prefixes = encoder.prefixes();
+    const byDistance = (table: Float32Array) => encoder.byDistance(table);
+    for (const line of encoder.weights().split("\n")) {
+      const [number, role, part, whole, hasPrefix, name, file] =
+        line.split(" ");
+      const weight = (this.weights[+number] ??= new Weight(
+        +role,
+        dimsOf(whole),
+        byDistance,
+      ));
+      const wanted = this.files.get(file) ?? [];
+      this.files.set(file, wanted);
+      const { length: place } = wanted.filter((one) => one.weight === weight);
+      const dims = dimsOf(part);
+      wanted.push({ weight, place, dims, hasPrefix: hasPrefix === "1", name });
+    }
+  }
+
+  /** The names of the files. */
+  get names(): string[] {
+    return [...this.files.keys()];
+  }
+
+  /**
+   * The weight of each of a file's tensors that is needed. Throws for what is missing or of another
+   * shape or type.
+   */
+  sources(file: string, tensors: readonly Stored[]): Map<Stored, Weight> {
+    const wanted = this.files.get(file)!;
+    const stored = new Map(tensors.map((tensor) => [tensor.name, tensor]));
+    const [first] = wanted;
+    const prefix =
+      this.prefixes.find((prefix) => stored.has(prefix + first.name)) ?? "";
+    const sources = new Map<Stored, Weight>();
+    for (const { weight, place, dims, hasPrefix, name } of wanted) {
+      const whole = hasPrefix ? prefix + name : name;
+      const source = stored.get(whole);
+      if (source === undefined) {
+        throw wrongFile(
+          file,
+          `tensor '${whole}' is missing, of shape ${text(dims)}`,
+        );
+      }
+      check(file, source, dims);
+      weight.sources[place] = source;
+      sources.set(source, weight);
+    }
+    return sources;
+  }
+}
+
+const dimsOf = (text: string): number[] => text.split(",").map(Number);
+
+function check(
+  file: string,
+  { name, dtype, shape }: Stored,
+  dims: readonly number[],
+): void {
   if (shape.join() !== dims.join()) {
     throw wrongFile(
+      file,
       `tensor '${name}' has shape ${text(shape)}, but config.json asks for ${text(dims)}`,
     );
   }
   if (["F32", "F16", "BF16"].includes(dtype)) return;
   throw new FramebatchError(
     "unsupported",
-    `${ABOUT}: ${FILE}: tensor '${name}' holds ${dtype}, and only F32, F16 and BF16 are known`,
+    `${ABOUT}: ${file}: tensor '${name}' holds ${dtype}, and only F32, F16 and BF16 are known`,
   );
 }

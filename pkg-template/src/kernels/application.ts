@@ -96,7 +96,7 @@ class ApplicationOperands extends ReadOperands {
     for (let i = 0; i < inputs.length; i += 1) {
       const source = sourceOf(given, inputs[i]);
       if (homes[i] !== WITH_CALL) {
-        arena.words[name++] = (source as Node).storage!.number;
+        arena.putTensor((source as Node).storage!.number, name++);
         continue;
       }
       const span = dataOf(source);

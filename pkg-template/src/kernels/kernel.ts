@@ -2,6 +2,7 @@
 //
 // A call is recorded as any operation of tensors is, and computed by `read` or `compute`.
 
+import { mark } from "../checks/brand.js";
 import { invalid, kindOf } from "../checks/errors.js";
 import { CODE, FLOATS, INDEXES, INTEGERS } from "../tensor/codes.js";
 import type { TensorData } from "../tensor/copy-in.js";
@@ -142,6 +143,7 @@ export function kernelOf(
     return traces.apply(all) as Given<Output>;
   };
   definitions.set(kernel, checked);
+  mark(kernel, "a kernel");
   return Object.defineProperty(kernel, "name", { value: name });
 }
 

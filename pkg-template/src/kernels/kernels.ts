@@ -1,7 +1,7 @@
 // The kernels of a session: what the core is told of them.
 
 import type { Core } from "../core/core.js";
-import type { CoreInstance } from "../core/core-instance.js";
+import type { CoreHome } from "../core/core-home.js";
 import type { Calls } from "../session/calls.js";
 import type { Companion } from "../session/companion.js";
 import { checkDefinition } from "./check-definition.js";
@@ -24,7 +24,7 @@ const UNKNOWN = 2 ** 32 - 1;
 const sessions = new WeakMap<Calls, SessionKernels>();
 
 /** What each instance of the core knows: results of kernels by their number and whether they have twins. */
-const known = new WeakMap<CoreInstance, Map<string, Part>>();
+const known = new WeakMap<CoreHome, Map<string, Part>>();
 
 /** Defines a kernel for a session. */
 export function defineKernel(
@@ -76,7 +76,7 @@ class SessionKernels implements Companion {
   }
 }
 
-function tell(core: Core, instance: CoreInstance, part: Part): void {
+function tell(core: Core, instance: CoreHome, part: Part): void {
   const { kernel, number, result, type } = part;
   const { name, source, tensors, maxPasses, flops, params } = kernel;
   const twin = twinOf(instance, part);

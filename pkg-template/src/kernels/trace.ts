@@ -42,7 +42,7 @@ export function parameterLike(
 export const tracingError = (name: string): FramebatchError =>
   invalid(
     name,
-    "what it is given has no values while it is traced; record with it, and return what is recorded",
+    "the tensors that a traced function is given have no values to read; record operations of them, and return the result",
   );
 
 /** Operations of other entries than tensors', by the attributes that their nodes share. */

@@ -1,7 +1,7 @@
 // Functions of the page's that compute kernels on the CPU, as the core calls them.
 
 import type { Twin } from "../core/core.js";
-import type { CoreInstance } from "../core/core-instance.js";
+import type { CoreHome } from "../core/core-home.js";
 import type {
   KernelInput,
   KernelTensor,
@@ -22,7 +22,7 @@ export const CLASSES = {
 } as const;
 
 /** The function that the core calls for elements. */
-export function twinOf(instance: CoreInstance, part: Part): Twin | undefined {
+export function twinOf(instance: CoreHome, part: Part): Twin | undefined {
   const { name, tensors, params, cpu, cpuAt } = part.kernel;
   if (cpu === undefined && cpuAt === undefined) return undefined;
   const Results = CLASSES[part.type.scalar];

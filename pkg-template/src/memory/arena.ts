@@ -72,6 +72,12 @@ export class Arena {
     }
   }
 
+  /** Writes the number of a tensor, which a core in a worker gives another number. */
+  putTensor(number: number, word: number): void {
+    this.words[word] = number;
+    this.core.names?.push(word);
+  }
+
   /** Writes a number as a float. */
   putNumber(number: number, word: number): void {
     this.views.floats[word] = number;

@@ -85,7 +85,7 @@ export class ArrayPool {
     const others = this.arrays.get(key);
     if (others === undefined) this.arrays.set(key, [array]);
     else others.push(array);
-    this.timer ??= this.environment.setTimer(this.onTimer, KEPT_MS);
+    this.timer ??= this.environment.setLooseTimer(this.onTimer, KEPT_MS);
   }
 
   /** Empties the pool. */
@@ -100,8 +100,8 @@ export class ArrayPool {
   private readonly onTimer = (): void => {
     this.timer = undefined;
     const left = this.since + KEPT_MS - this.environment.now();
-    if (left > 0) this.timer = this.environment.setTimer(this.onTimer, left);
-    else this.clear();
+    if (left <= 0) return this.clear();
+    this.timer = this.environment.setLooseTimer(this.onTimer, left);
   };
 }
 

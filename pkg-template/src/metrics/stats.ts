@@ -80,6 +80,21 @@ export interface Stats {
   pipelines: { compiled: number; reused: number };
 }
 
+/**
+ * Why calls run on the CPU: the session was opened with `engine: "cpu"` (`asked`); the page's
+ * address is not secure, and browsers give WebGPU to no other (`insecure-context`); there is no
+ * WebGPU (`unsupported`); WebGPU found no GPU (`no-adapter`), or one in software alone
+ * (`software-adapter`), which computes no sooner than the CPU; or the GPU was lost, and none
+ * could be kept (`device-lost`).
+ */
+export type CpuReason =
+  | "asked"
+  | "insecure-context"
+  | "unsupported"
+  | "no-adapter"
+  | "software-adapter"
+  | "device-lost";
+
 /** Where a session runs. */
 export interface Info {
   /** The adapter's name. */
@@ -90,6 +105,8 @@ export interface Info {
   software: boolean;
   /** The device in use; under `engine: "auto"` with a GPU, calls may go to the CPU too. */
   engine: "gpu" | "cpu";
+  /** Why the device in use is the CPU; undefined where it is a GPU. */
+  reason?: CpuReason;
   /** WebGPU features of the device that the library uses or the page asked for. */
   features: string[];
   /** WebGPU limits of the device that decide what a batch can hold, by their WebGPU names. */

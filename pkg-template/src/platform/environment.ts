@@ -3,6 +3,8 @@
 // Clocks get their environment as an argument, so that tests can hold time in their
 // hands. Nothing is looked up before a session opens, so a server can import this file.
 
+import { messageChannel, setLooseTimer } from "./node.js";
+
 /** A message port; Node's can let go of the process. */
 export interface Port {
   onmessage: ((event: MessageEvent) => void) | null;
@@ -24,6 +26,8 @@ export interface Environment {
   /** Milliseconds on the clock that the core uses too. */
   now(): number;
   setTimer(callback: () => void, milliseconds: number): unknown;
+  /** The same for what nobody waits for: in Node such a timer keeps no process alive. */
+  setLooseTimer(callback: () => void, milliseconds: number): unknown;
   clearTimer(timer: unknown): void;
   channel(): { port1: Port; port2: Port };
   /** Undefined where there are no animation frames. */
@@ -58,8 +62,9 @@ export function hostEnvironment(): Environment {
   return {
     now: () => performance.now(),
     setTimer: (callback, milliseconds) => setTimeout(callback, milliseconds),
+    setLooseTimer,
     clearTimer: (timer) => clearTimeout(timer as number | undefined),
-    channel: () => new MessageChannel(),
+    channel: messageChannel,
     frames: hasFrames
       ? {
           request: (callback) => requestAnimationFrame(callback),

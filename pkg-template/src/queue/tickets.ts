@@ -12,6 +12,7 @@ import { fromCore, isCoreFailure } from "../checks/errors.js";
 import { PRIORITIES } from "../checks/priority.js";
 import { checked, type Core } from "../core/core.js";
 import { Arena } from "../memory/arena.js";
+import type { Memory } from "../memory/views.js";
 import { Keys } from "./keys.js";
 import { PendingCalls } from "./pending-calls.js";
 
@@ -33,7 +34,7 @@ export class Tickets {
   ) {}
 
   /** The session is open; `keyed` says whether its core asks for keys. */
-  open(core: Core, memory: WebAssembly.Memory, keyed: boolean): void {
+  open(core: Core, memory: Memory, keyed: boolean): void {
     this.core = core;
     this.arena = new Arena(core, memory);
     if (keyed) this.keys = new Keys();

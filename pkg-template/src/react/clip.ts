@@ -1,17 +1,12 @@
 // A clip for as long as a component is mounted.
 
 import { useEffect, useState } from "react";
+import { holdClip, releaseClip } from "../animation/held-clips.js";
 import type { Clip, ClipOptions } from "../animation/index.js";
 import type { Session } from "../index.js";
 import { useGpu } from "./provider.js";
 // The session's methods.
 import "../animation/index.js";
-
-/** A clip, and the components that are mounted with it. */
-interface SharedClip {
-  readonly clip: Clip;
-  users: number;
-}
 
 /** A clip, and what it was made of. */
 interface Made {
@@ -19,8 +14,6 @@ interface Made {
   readonly options: ClipOptions;
   readonly clip: Clip;
 }
-
-const sessions = new WeakMap<Session, WeakMap<ClipOptions, SharedClip>>();
 
 /**
  * A clip of these tracks on the device, while the component is mounted; undefined in its
@@ -41,30 +34,10 @@ export function useClip(options: ClipOptions): Clip | undefined {
   const [made, setMade] = useState<Made>();
   useEffect(() => {
     if (gpu === undefined) return;
-    const shared = hold(gpu, options);
-    setMade({ gpu, options, clip: shared.clip });
-    return () => release(gpu, options, shared);
+    setMade({ gpu, options, clip: holdClip(gpu, options) });
+    return () => releaseClip(gpu, options);
   }, [gpu, options]);
   // One of before is disposed of.
   const isThis = made?.options === options && made.gpu === gpu;
   return isThis ? made.clip : undefined;
-}
-
-function hold(gpu: Session, options: ClipOptions): SharedClip {
-  let clips = sessions.get(gpu);
-  if (clips === undefined) sessions.set(gpu, (clips = new WeakMap()));
-  let shared = clips.get(options);
-  if (shared === undefined) {
-    shared = { clip: gpu.clip(options), users: 0 };
-    clips.set(options, shared);
-  }
-  shared.users += 1;
-  return shared;
-}
-
-function release(gpu: Session, options: ClipOptions, shared: SharedClip): void {
-  shared.users -= 1;
-  if (shared.users > 0) return;
-  sessions.get(gpu)?.delete(options);
-  shared.clip.dispose();
 }

@@ -1,32 +1,29 @@
 // Tweens and springs as hooks: a value follows its target for as long as the component
 // is mounted. How values move is told in `../animation`.
 
-import { useEffect, useRef, useState } from "react";
-import type {
-  MotionValue,
-  Moved,
-  Several,
-  Spring,
-  SpringOptions,
-  TweenOptions,
-} from "../animation/index.js";
-import type { Session } from "../index.js";
+import { useEffect, useState } from "react";
+import {
+  bySpring,
+  byTween,
+  Follower,
+  type FollowingOptions,
+  type FollowingSpringOptions,
+  type FollowingTweenOptions,
+  keyOf,
+  type Move,
+} from "../animation/follower.js";
+import type { MotionValue, Moved, Several } from "../animation/index.js";
 import { useGpu } from "./provider.js";
 // The session's methods.
 import "../animation/index.js";
 
-interface From<Value> {
-  /** Where it begins, as the component mounts. Default: at its target. */
-  from?: Value;
-}
-
 /** What `useTween` takes last: the options of `gpu.tween`, and where it begins. */
-export type UseTweenOptions<Value extends MotionValue> = From<Value> &
-  Omit<TweenOptions<Value>, "signal">;
+export type UseTweenOptions<Value extends MotionValue> =
+  FollowingTweenOptions<Value>;
 
 /** What `useSpring` takes last: the options of `gpu.spring`, and where it begins. */
-export type UseSpringOptions<Value extends MotionValue> = From<Value> &
-  Omit<SpringOptions<Value>, "signal">;
+export type UseSpringOptions<Value extends MotionValue> =
+  FollowingSpringOptions<Value>;
 
 /**
  * A value that goes to `to` whenever that changes, from where it is, in a given time.
@@ -45,12 +42,9 @@ export function useTween(
 ): Float32Array;
 export function useTween(
   to: MotionValue,
-  options: Options = {},
+  options: FollowingOptions = {},
 ): Moved<MotionValue> {
-  return useMotion(to, options, (gpu, before, [from, to], rest) => {
-    before?.cancel();
-    return gpu.tween(from as number, to as number, rest);
-  });
+  return useMotion(byTween, to, options);
 }
 
 /**
@@ -70,95 +64,28 @@ export function useSpring(
 ): Float32Array;
 export function useSpring(
   to: MotionValue,
-  options: Options = {},
+  options: FollowingOptions = {},
 ): Moved<MotionValue> {
-  return useMotion(to, options, (gpu, before, [from, to], rest) => {
-    if (before === undefined) {
-      return gpu.spring(from as number, to as number, rest);
-    }
-    (before as Spring).to(to as number);
-    return before;
-  });
+  return useMotion(bySpring, to, options);
 }
-
-/** Options, as far as they are of the hooks. */
-interface Options {
-  readonly from?: MotionValue;
-  readonly onUpdate?: (value: never) => void;
-}
-
-/** A tween or a spring, as far as both are alike. */
-interface Running {
-  readonly finished: Promise<boolean>;
-  cancel(): void;
-}
-
-/** What of a motion outlives a render. */
-interface MotionState {
-  /** Where it is. */
-  at: MotionValue;
-  running: Running | undefined;
-  options: Options;
-}
-
-type Go = (
-  gpu: Session,
-  before: Running | undefined,
-  ends: readonly [from: MotionValue, to: MotionValue],
-  options: { onUpdate: (value: Moved<MotionValue>) => void },
-) => Running;
 
 function useMotion(
+  move: Move,
   to: MotionValue,
-  options: Options,
-  go: Go,
+  options: FollowingOptions,
 ): Moved<MotionValue> {
   const gpu = useGpu();
-  const [value, setValue] = useState(() => copied(options.from ?? to));
-  const ref = useRef<MotionState>(undefined);
-  const state = (ref.current ??= { at: value, running: undefined, options });
+  const [follower] = useState(
+    () => new Follower(move, options.from ?? to, (at) => setValue(at)),
+  );
+  const [value, setValue] = useState(follower.at);
   useEffect(() => {
-    state.options = options;
+    follower.onUpdate = options.onUpdate;
   });
-  useEffect(
-    () => () => {
-      state.running?.cancel();
-      state.running = undefined;
-    },
-    [gpu, state],
-  );
-  // Equal numbers are the same target, whatever array they are in.
-  const target = typeof to === "number" ? to : to.join();
+  useEffect(() => () => follower.stop(), [gpu, follower]);
   useEffect(() => {
-    if (gpu === undefined) return;
-    if (state.running === undefined && isSame(state.at, to)) return;
-    const { from: _, ...rest } = state.options;
-    const onUpdate = (now: Moved<MotionValue>): void => {
-      const next = copied(now);
-      state.at = next;
-      if (state.options.onUpdate === undefined) setValue(next);
-      else state.options.onUpdate(now as never);
-    };
-    const ends = [state.at, to] as const;
-    const running = go(gpu, state.running, ends, { ...rest, onUpdate });
-    state.running = running;
-    void running.finished.then((isFinished) => {
-      if (!isFinished || state.running !== running) return;
-      state.running = undefined;
-      setValue(copied(state.at));
-    });
+    if (gpu !== undefined) void follower.follow(gpu, to, options);
     // Other options count from the next target on.
-  }, [gpu, state, target]);
+  }, [gpu, follower, keyOf(to)]);
   return value;
-}
-
-function copied(value: MotionValue): Moved<MotionValue> {
-  return typeof value === "number" ? value : Float32Array.from(value);
-}
-
-function isSame(a: MotionValue, b: MotionValue): boolean {
-  const [x, y] = [a, b].map((value) =>
-    Float32Array.from(typeof value === "number" ? [value] : value),
-  );
-  return x.length === y.length && x.every((float, i) => float === y[i]);
 }

@@ -75,7 +75,7 @@ export class InsertOperands extends Operands {
     const names = aligned(words.length);
     const at = arena.reserve(names + aligned(numbers.length));
     arena.words.set(words, at);
-    arena.words.set(numbers, at + names);
+    numbers.forEach((number, i) => arena.putTensor(number, at + names + i));
     return structure;
   }
 

@@ -71,7 +71,7 @@ export class SearchOperands extends Operands {
     const at = arena.reserve(names + aligned(sizes.pages.length));
     arena.put(queries, at);
     if (mask !== undefined) arena.words.set(mask.words, at + allowed);
-    arena.words.set(sizes.pages, at + names);
+    sizes.pages.forEach((page, i) => arena.putTensor(page, at + names + i));
     return sizes.structure;
   }
 }

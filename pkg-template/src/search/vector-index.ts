@@ -8,7 +8,8 @@
 import { endedError } from "../calls/call-errors.js";
 import type { CallOptions } from "../calls/call-options.js";
 import { allocate } from "../checks/allocation.js";
-import { detached, isDetached } from "../checks/arrays.js";
+import { detached, got, isDetached } from "../checks/arrays.js";
+import { mark } from "../checks/brand.js";
 import {
   FramebatchError,
   invalid,
@@ -303,6 +304,10 @@ export class VectorIndex {
     this.dispose();
   }
 
+  static {
+    mark(this.prototype, "an index");
+  }
+
   #addTensor(tensor: Tensor): Uint32Array<ArrayBuffer> {
     const about = "index.add";
     const calls = this.#calls;
@@ -394,7 +399,7 @@ function maskOf(about: string, vectors: Vectors, filter: Filter): Mask {
   if (!isWords(words)) {
     throw invalid(
       about,
-      `filter must be a Uint32Array of ids, { mask } with a Uint32Array of bits, or a function, got ${kindOf(filter)}`,
+      `filter must be a Uint32Array of ids, { mask } with a Uint32Array of bits, or a function, ${got("Uint32Array", "filter", filter)}`,
     );
   }
   if (isDetached(words)) throw invalid(about, detached("the filter's array"));
@@ -409,7 +414,7 @@ function rowsOf(
 ): number {
   if (storage?.dropped) throw disposedError(about, storage.label);
   if (dtype !== FLOATS) {
-    throw invalid(about, "the tensor holds indexes; give one of floats");
+    throw invalid(about, "the tensor holds whole numbers; give one of floats");
   }
   const isFitting = dims.length === 1 || dims.length === 2;
   if (!isFitting || dims.at(-1) !== dim) {
@@ -443,7 +448,7 @@ function checkFloats(about: string, name: string, floats: unknown): void {
   if (tag !== "Float32Array") {
     throw invalid(
       about,
-      `${name} must be a Float32Array, got ${kindOf(floats)}`,
+      `${name} must be a Float32Array, ${got("Float32Array", name.replace("the ", ""), floats)}`,
     );
   }
   if (isDetached(floats as Float32Array)) {

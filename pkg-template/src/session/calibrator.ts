@@ -6,6 +6,7 @@
 
 import type { Core } from "../core/core.js";
 import type { Info } from "../metrics/stats.js";
+import { setLooseTimer } from "../platform/node.js";
 
 /** The storage that keeps numbers from one visit to the next. */
 export type KeyValueStore = Pick<Storage, "getItem" | "setItem">;
@@ -93,7 +94,7 @@ export function calibrationHost(): CalibrationHost {
     whenIdle(callback) {
       if (typeof requestIdleCallback === "function") {
         requestIdleCallback(() => callback(), { timeout: LATEST_MS });
-      } else setTimeout(callback);
+      } else setLooseTimer(callback);
     },
   };
 }

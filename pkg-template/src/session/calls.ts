@@ -22,10 +22,11 @@ import { Structures } from "../calls/structures.js";
 import { type FramebatchError, fromCore, subject } from "../checks/errors.js";
 import type { Priority } from "../checks/priority.js";
 import type { Core, Notify, Settle } from "../core/core.js";
-import type { CoreInstance } from "../core/core-instance.js";
+import type { CoreHome } from "../core/core-home.js";
 import type { Operand } from "../memory/arrays.js";
 import { Slab } from "../memory/slab.js";
 import { openingStats, type Stats } from "../metrics/stats.js";
+import { ProcessHold } from "../platform/node.js";
 import { Backlog } from "../queue/backlog.js";
 import { Backpressure } from "../queue/backpressure.js";
 import { Tickets } from "../queue/tickets.js";
@@ -44,7 +45,8 @@ import { DeviceListeners } from "./device-listeners.js";
 import { beginDryRun, type DryRun, WarmupOperands } from "./dry-run.js";
 import { type SenderConfig, Sender } from "./sender.js";
 
-const NO_NEWS: TensorNews = { lostTensors: [], revertedTensors: [] };
+/** What is told of tensors where nothing became of them. */
+export const NO_NEWS: TensorNews = { lostTensors: [], revertedTensors: [] };
 
 /** An open core, and what a session needs beside the core. */
 export interface Running extends SenderConfig {
@@ -90,14 +92,16 @@ export class Calls {
   private readonly backlog = new Backlog();
   private readonly tickets = new Tickets(this.fail);
   private sender!: Sender;
-  /** The WebAssembly instance that the core lives on; undefined until it is loaded. */
-  instance: CoreInstance | undefined;
+  /** What the core lives on; undefined until that is there. */
+  instance: CoreHome | undefined;
   /** The core while it is at work, and must not be entered. */
   private paused: Core | undefined;
   /** The calls made inside `explain` or `warmup`, while it runs. */
   private dryRun: DryRun | undefined;
   /** What the core had counted when the session ended. */
   private finalStats: Stats | undefined;
+  /** Keeps a process alive while the session opens, and while calls wait for their answers. */
+  private readonly hold = new ProcessHold();
 
   /** Takes a call of a method on arrays, as {@link take} takes every call. */
   start<Result extends Operand>(
@@ -154,7 +158,7 @@ export class Calls {
   }
 
   /** The session lives on this instance from here on, and ends when the instance traps. */
-  moveIn(instance: CoreInstance): void {
+  moveIn(instance: CoreHome): void {
     if (this.ended !== undefined) return;
     this.instance = instance;
     instance.add(this);
@@ -165,6 +169,7 @@ export class Calls {
     const { tickets } = this;
     const sender = new Sender(core, tickets, config, this.fail, () => {
       if (this.core !== undefined) this.backpressure.offer(this.core);
+      this.holdIfPending();
     });
     if (this.ended !== undefined) {
       sender.dispose();
@@ -184,6 +189,7 @@ export class Calls {
     if (this.core !== undefined) sender.replayed();
     this.streams.open(config.environment);
     this.backpressure.offer(core);
+    this.holdIfPending();
   }
 
   /**
@@ -202,6 +208,7 @@ export class Calls {
     if (core === undefined) return this.backlog.addFlush();
     this.sender.flush(atOnce);
     this.backpressure.offer(core);
+    this.holdIfPending();
   }
 
   /** Sends the queued calls for the clock, whose batches the warning counts. */
@@ -226,6 +233,7 @@ export class Calls {
       sender.filled();
       sender.returned(last);
       if (last && this.batchListeners.isOn) this.batchListeners.collect();
+      this.holdIfPending();
     } catch (thrown) {
       // The core does not hear of what is thrown here, and calls would wait for ever.
       this.fail("settle", thrown);
@@ -309,6 +317,7 @@ export class Calls {
     // A call in `make` ended the session: pending calls are answered, and the warm-up would wait for ever.
     if (this.ended !== undefined) throw endedError(name, this.ended);
     this.tickets.pending.put(call);
+    this.holdIfPending();
     return call.promise;
   }
 
@@ -347,10 +356,11 @@ export class Calls {
   end(error: FramebatchError): void {
     if (this.ended !== undefined) return;
     this.ended = error;
+    this.hold.set(false);
     const { core } = this;
     if (core !== undefined) this.stop(core);
     this.residents.close();
-    for (const companion of this.companions) companion.close();
+    for (const companion of this.companions) companion.close(error);
     // A core that was disposed of has answered all calls; a core with a defect none.
     for (const call of [
       ...this.backlog.drain(),
@@ -432,7 +442,8 @@ export class Calls {
     this.streams.called();
   }
 
-  private enter(call: Call): void {
+  /** Enters a call that is made and checked. */
+  enter(call: Call): void {
     const { terms } = call;
     this.tickets.enter(call);
     if (terms !== undefined) this.noteTicket(call, terms);
@@ -448,7 +459,8 @@ export class Calls {
     }
   }
 
-  private giveUp(call: Call, reason: unknown): void {
+  /** Rejects a call that is pending with this reason. */
+  giveUp(call: Call, reason: unknown): void {
     if (this.paused !== undefined) {
       return queueMicrotask(() => this.giveUp(call, reason));
     }
@@ -462,9 +474,14 @@ export class Calls {
       if (!entered || this.core === undefined) return;
       this.core.abort(ticket);
       this.backpressure.offer(this.core);
+      this.holdIfPending();
     } catch (thrown) {
       this.fail("abort", thrown);
     }
+  }
+
+  private holdIfPending(): void {
+    this.hold.set(this.tickets.pending.size > 0);
   }
 
   private stop(core: Core): void {

@@ -3,6 +3,7 @@
 // A session tells its companions of the events of its life, and knows nothing else of
 // them.
 
+import type { FramebatchError } from "../checks/errors.js";
 import type { Core, DeviceEvent } from "../core/core.js";
 
 /** A part of a session that the first entry of the package does not know. */
@@ -11,6 +12,6 @@ export interface Companion {
   open(core: Core): void;
   /** The device is lost, or another one took its place. */
   hear(event: DeviceEvent): void;
-  /** The session has ended; the core has released everything. */
-  close(): void;
+  /** The session has ended, for this reason; the core has released everything. */
+  close(why: FramebatchError): void;
 }

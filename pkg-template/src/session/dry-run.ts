@@ -66,7 +66,7 @@ export function beginDryRun(
     throw invalid(name, "the session is still opening; await gpu.ready first");
   }
   if (running !== undefined) {
-    throw invalid(name, "it cannot be used inside itself");
+    throw invalid(name, "it cannot be used inside another explain or warmup");
   }
   return new DryRun(core, name);
 }

@@ -119,7 +119,10 @@ export interface OpenOptions {
    * a device that offers no more. Default: what the device offers.
    */
   maxLimits?: Record<string, number>;
-  /** Milliseconds without an answer after which a GPU counts as lost. Default: 10,000. */
+  /**
+   * Milliseconds without an answer after which a GPU counts as lost. Default: 10,000, and
+   * 60,000 for a GPU in software.
+   */
   stallMs?: number;
   /**
    * Whether each batch becomes an entry of the browser's performance timeline
@@ -127,8 +130,9 @@ export interface OpenOptions {
    */
   devtools?: boolean;
   /**
-   * The WebAssembly file: an address, its bytes or a compiled module. The first
-   * session of a page decides. Default: fetched from beside the package's scripts.
+   * The WebAssembly file: an address, in Node a path too, its bytes or a compiled module. The
+   * first session of a page decides. Default: what `framebatch/inline` holds, or else the file
+   * of the package.
    */
   wasm?: WasmSource;
 }
@@ -161,9 +165,13 @@ const CAPACITY_NAMES: Record<"calls" | "bytes", true> = {
   bytes: true,
 };
 
-/** Throws unless every name in `options` is one that `open` knows. */
-export function checkOpenOptions(about: string, options: OpenOptions): void {
-  checkOptions(about, options, OPEN_NAMES);
+/** Throws unless every name in `options` is one that `open` knows, or one of `more`. */
+export function checkOpenOptions(
+  about: string,
+  options: OpenOptions,
+  more?: Readonly<Record<string, true>>,
+): void {
+  checkOptions(about, options, { ...OPEN_NAMES, ...more });
   const { devtools = false } = options;
   if (typeof devtools !== "boolean") {
     throw invalid(about, `devtools must be a boolean, got ${kindOf(devtools)}`);

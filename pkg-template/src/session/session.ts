@@ -9,6 +9,7 @@ import type { Fraction } from "../calls/arguments.js";
 import { endedError } from "../calls/call-errors.js";
 import type { AnyOptions, ComputeOptions } from "../calls/call-options.js";
 import type { Method } from "../calls/methods.js";
+import { mark } from "../checks/brand.js";
 import { FramebatchError } from "../checks/errors.js";
 import type { DeviceEvent } from "../core/core.js";
 import type { Operand } from "../memory/arrays.js";
@@ -47,6 +48,7 @@ import {
 import type { Calls } from "./calls.js";
 import { startOn } from "./control-points.js";
 import type { DeviceListener } from "./device-listeners.js";
+import { addStubs } from "./entry-stubs.js";
 import { Interpolation } from "./interpolation.js";
 import { States } from "./states.js";
 
@@ -423,6 +425,8 @@ export class Session extends Interpolation {
   }
 
   static {
+    mark(this.prototype, "a session");
+    addStubs(this.prototype);
     callsOf = (session) => session.#calls;
   }
 

@@ -129,5 +129,5 @@ const isFactor = ({ length }: readonly number[]): boolean =>
   length >= 1 && length < MAX_RANK;
 
 export function notFloats(op: string): Error {
-  return invalid(op, "an operand must hold floats, not indexes");
+  return invalid(op, "an operand must hold floats, not whole numbers");
 }

@@ -126,7 +126,7 @@ export class ChainWriter {
     }
     for (let i = 0; i < encoder.inputs; i += 1) {
       const storage = encoder.storage(i);
-      if (storage.isResident) arena.words[name++] = storage.number;
+      if (storage.isResident) arena.putTensor(storage.number, name++);
       else {
         arena.putData(storage.data!, at);
         at += aligned(storage.words);

@@ -4,7 +4,7 @@
 // here.
 
 import { allocate, outOfMemory } from "../checks/allocation.js";
-import { detached, isDetached } from "../checks/arrays.js";
+import { detached, got, isDetached } from "../checks/arrays.js";
 import { invalid, kindOf } from "../checks/errors.js";
 import type { Span } from "../memory/arrays.js";
 import { SHORT, type Slab } from "../memory/slab.js";
@@ -195,7 +195,7 @@ function flatten(
 function wrongData(about: string, data: unknown): Error {
   return invalid(
     about,
-    `data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, got ${kindOf(data)}`,
+    `data must be a Float32Array, a Uint32Array, an Int32Array, a Uint16Array or an array of numbers, ${got("Float32Array", "data", data)}`,
   );
 }
 

@@ -100,7 +100,7 @@ export function gather(x: Node, indexes: Node, axis: number): Node {
   if (indexes.dtype === FLOATS) {
     throw invalid(
       "gather",
-      "the indexes must be a Uint32Array, as argmax gives",
+      "the indexes must be whole numbers, as argmax gives; give a Uint32Array, or a tensor of one",
     );
   }
   const { dims } = x.shape;

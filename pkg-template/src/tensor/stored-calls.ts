@@ -78,12 +78,16 @@ export function computeInto(
 }
 
 /** What tensors hold, by the type of their elements. */
-const NAMES = ["floats", "indexes", "whole numbers with a sign"] as const;
+const NAMES = [
+  "floats",
+  "whole numbers without a sign",
+  "whole numbers with a sign",
+] as const;
 
 /** The same, and what to write there. */
 const WANTED = [
   "floats; give a Float32Array, or numbers",
-  "indexes; give a Uint32Array or an Int32Array",
+  "whole numbers without a sign; give a Uint32Array or an Int32Array",
   "whole numbers with a sign; give an Int32Array",
 ] as const;
 

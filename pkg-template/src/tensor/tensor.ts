@@ -13,6 +13,7 @@ import type {
   ComputeOptions,
   StoreOptions,
 } from "../calls/call-options.js";
+import { mark } from "../checks/brand.js";
 import { invalid, kindOf } from "../checks/errors.js";
 import type { TensorBuffer } from "../core/core.js";
 import * as arithmetic from "./arithmetic.js";
@@ -383,6 +384,7 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
   }
 
   static {
+    mark(this.prototype, "a tensor");
     nodeOf = (op, calls, value) => {
       if (typeof value !== "object" || value === null || !(#node in value)) {
         throw invalid(op, `an operand must be a tensor, got ${kindOf(value)}`);
@@ -390,7 +392,7 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
       if (value.#calls !== calls) {
         throw invalid(
           op,
-          "an operand is a tensor of another session; make it with the same one",
+          "an operand is a tensor of another session; make both with one session",
         );
       }
       return value.#own(op);
