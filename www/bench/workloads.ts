@@ -18,6 +18,7 @@ import { measureMainThread } from "./special/main-thread.ts";
 import { measurePaced } from "./special/paced.ts";
 import { measureSearch } from "./special/search.ts";
 import { measureTrace } from "./special/trace.ts";
+import { framebatchAwaited, measureTexts, TEXTS } from "./stories/texts.ts";
 import { animationMixer } from "./systems/animation-mixer.ts";
 import { cpuLoop } from "./systems/cpu-loop.ts";
 import {
@@ -39,11 +40,13 @@ export interface Workload extends Measured<System> {
 
 const ALL_CALLS = "from the first call to the last result";
 
-/** Independent calls, awaited together. */
-function calls(name: string, op: Op, shape: Shape): Workload {
+const counted = (count: number) => count.toLocaleString("en");
+
+/** Independent calls, awaited together; `of` says of what. */
+function calls(name: string, of: string, op: Op, shape: Shape): Workload {
   return {
     name,
-    about: ALL_CALLS,
+    about: `${of}, ${ALL_CALLS}`,
     ...shape,
     systems: SYSTEMS,
     measure: (system, terms) => measureCalls(op, shape, system, terms),
@@ -59,7 +62,7 @@ function trace(
 ): Workload {
   return {
     name,
-    about: "where the time of one warm batch goes; parts add up to it",
+    about: `${counted(shape.calls)} ${shape.calls === 1 ? "call" : "calls"} of ${op.name} on ${counted(shape.items)}: where the time of one warm batch goes; parts add up to it`,
     ...shape,
     systems: [framebatchGpu],
     isSum: true,
@@ -69,31 +72,52 @@ function trace(
 }
 
 const smallLerp = (calls_: number, items: number) =>
-  calls(`small-lerp-${calls_}x${items}`, lerp, { calls: calls_, items });
+  calls(
+    `small-lerp-${calls_}x${items}`,
+    `${counted(calls_)} ${calls_ === 1 ? "lerp" : "lerps"} of ${items} floats, a call each`,
+    lerp,
+    { calls: calls_, items },
+  );
 
 const small = (calls_: number, items: number) =>
-  calls(`small-${calls_}x${items}`, chain, { calls: calls_, items });
+  calls(
+    `small-${calls_}x${items}`,
+    `${counted(calls_)} chains of three operations on ${items} floats, a call each`,
+    chain,
+    { calls: calls_, items },
+  );
 
 /** Floats of each vector of the deep chains: ten thousand, a hundred thousand, a million. */
 const VECTORS = ["1e4", "1e5", "1e6"];
 
+const ofFive = (items: string) =>
+  `one chain of five operations on vectors of ${counted(Number(items))} floats`;
+
 const deep5 = (items: string) =>
-  calls(`deep5-${items}`, deep, { calls: 1, items: Number(items) });
+  calls(`deep5-${items}`, ofFive(items), deep, {
+    calls: 1,
+    items: Number(items),
+  });
 
 /** Systems that upload every time, whatever was there before, are left out. */
 const deep5Resident = (items: string): Workload => ({
-  ...calls(`deep5-resident-${items}`, deepResident, {
-    calls: 1,
-    items: Number(items),
-  }),
-  about: `${ALL_CALLS}, of data that is on the device, to an array that is kept`,
+  ...calls(
+    `deep5-resident-${items}`,
+    `${ofFive(items)} that are on the device, to an array that is kept`,
+    deepResident,
+    { calls: 1, items: Number(items) },
+  ),
   systems: SYSTEMS.filter((system) => system !== perCall),
 });
 
 /** The product of two matrices, both up and the result down. */
 const product = (side: number, more: Partial<Workload> = {}): Workload => ({
-  ...calls(`matmul-${side}`, matmul, { calls: 1, items: side }),
-  about: `${ALL_CALLS}: a product of matrices of ${side} x ${side}, both up and the result down`,
+  ...calls(
+    `matmul-${side}`,
+    `a product of matrices of ${side} x ${side}, both up and the result down`,
+    matmul,
+    { calls: 1, items: side },
+  ),
   ...more,
 });
 
@@ -164,7 +188,11 @@ const THOUSAND: Shape = { calls: 1000, items: 64 };
 const MANY: Shape = { calls: 10_000, items: 16 };
 
 /** All that workloads are about. */
-export const MENU: readonly System[] = [...SYSTEMS, animationMixer];
+export const MENU: readonly System[] = [
+  ...SYSTEMS,
+  animationMixer,
+  framebatchAwaited,
+];
 
 export const WORKLOADS: readonly Workload[] = [
   smallLerp(256, 256),
@@ -175,19 +203,42 @@ export const WORKLOADS: readonly Workload[] = [
   small(10_000, 16),
   ...VECTORS.map(deep5),
   ...VECTORS.map(deep5Resident),
-  calls("slerp-1e5", slerp, { calls: 1, items: 1e5 }),
-  calls("slerp-1e5-by-100", slerp, { calls: 1000, items: 100 }),
-  calls("gradients-1e5", gradients, { calls: 1, items: 1e5 }),
-  calls("gradients-1e5-by-100", gradients, { calls: 1000, items: 100 }),
+  calls("slerp-1e5", "100,000 slerps in one call", slerp, {
+    calls: 1,
+    items: 1e5,
+  }),
+  calls("slerp-1e5-by-100", "1,000 calls of 100 slerps", slerp, {
+    calls: 1000,
+    items: 100,
+  }),
+  calls("gradients-1e5", "gradients of 100,000 states in one call", gradients, {
+    calls: 1,
+    items: 1e5,
+  }),
+  calls(
+    "gradients-1e5-by-100",
+    "1,000 calls of gradients of 100 states",
+    gradients,
+    { calls: 1000, items: 100 },
+  ),
   product(256),
   product(1024, LONG),
   product(4096, { ...LONG, systems: onGpus }),
   productAlone(256, [4, 36], LONG),
   productAlone(1024, [10, 60], LONG),
   productAlone(4096, [2, 10], LONG),
+  calls(
+    "network-500",
+    "500 callers of one network of 32, 64 and 10 numbers, with 1 to 40 rows each",
+    network,
+    { calls: 500, items: 40 },
+  ),
   {
-    ...calls("network-500", network, { calls: 500, items: 40 }),
-    about: `${ALL_CALLS}: 500 callers of one network of 32, 64 and 10 numbers, with 1 to 40 rows each`,
+    name: `texts-${TEXTS}`,
+    about: `${TEXTS} texts of 8 to 32 tokens, by an encoder of the sizes of all-MiniLM-L6-v2 with drawn weights, ${ALL_CALLS}`,
+    ...{ calls: TEXTS, items: 1 },
+    systems: [framebatchAuto, framebatchAwaited],
+    measure: measureTexts,
   },
   ...[1, 64].map((queries) => search(queries)),
   tracks(TRACKS, "clip-10k-tracks", "all of one clip"),

@@ -4,7 +4,7 @@
 // is asked in one frame, or while the device is busy, is one batch anyway.
 
 import type { BatchFacts, Session } from "framebatch";
-import type { Embedder } from "framebatch/embeddings";
+import type { Embedder, Reranker } from "framebatch/embeddings";
 import type { VectorIndex } from "framebatch/search";
 import type { Passage } from "./passages.ts";
 
@@ -14,13 +14,24 @@ export interface Slice {
   readonly tokens: number;
 }
 
-/** A passage that was found, with its cosine. */
+/** A passage that was found, with its cosine or a reranker's score. */
 export interface Hit {
   readonly passage: Passage;
   readonly score: number;
+  /** Its place before a reranker gave it another, from 1 on; undefined where none did. */
+  readonly before: number | undefined;
+}
+
+/** A question with its vector. */
+interface Question {
+  readonly text: string;
+  readonly vector: Float32Array;
+  readonly number: number;
 }
 
 const RESULTS = 10;
+/** Passages that a reranker reads. */
+const CANDIDATES = 30;
 
 export class Library {
   private readonly index: VectorIndex;
@@ -28,7 +39,9 @@ export class Library {
   private asked = 0;
   private answered = 0;
   /** The newest question that has its vector. */
-  private question: { vector: Float32Array; number: number } | undefined;
+  private question: Question | undefined;
+  /** Reads what was found together with the question, and orders it anew. */
+  reranker: Reranker | undefined;
 
   constructor(
     gpu: Session,
@@ -83,7 +96,7 @@ export class Library {
       onMetrics: metrics,
     });
     if (number < (this.question?.number ?? this.answered)) return undefined;
-    this.question = { vector, number };
+    this.question = { text: question, vector, number };
     return this.find(this.question);
   }
 
@@ -103,25 +116,46 @@ export class Library {
   }
 
   private async find({
+    text,
     vector,
     number,
-  }: {
-    vector: Float32Array;
-    number: number;
-  }): Promise<Hit[] | undefined> {
+  }: Question): Promise<Hit[] | undefined> {
     if (this.size === 0) return [];
+    const { reranker } = this;
+    const wanted = reranker === undefined ? RESULTS : CANDIDATES;
     const { ids, scores } = await this.index.search(
       vector,
-      Math.min(RESULTS, this.size),
+      Math.min(wanted, this.size),
     );
-    if (number < this.answered) return undefined;
-    this.answered = number;
     // Ids are given in the order of the passages.
-    return Array.from(ids, (id, i) => ({
+    let hits: Hit[] = Array.from(ids, (id, i) => ({
       passage: this.passages[id],
       score: scores[i],
+      before: undefined,
     }));
+    if (reranker !== undefined) hits = await reranked(reranker, text, hits);
+    if (number < this.answered) return undefined;
+    this.answered = number;
+    return hits;
   }
+}
+
+/** The best of what was found, by what a model says that reads question and passage together. */
+async function reranked(
+  reranker: Reranker,
+  question: string,
+  hits: readonly Hit[],
+): Promise<Hit[]> {
+  const texts = hits.map(({ passage }) => passage.text);
+  const ranking = await reranker.rank(question, texts, {
+    topN: RESULTS,
+    priority: "high",
+  });
+  return ranking.map(({ index, score }) => ({
+    passage: hits[index].passage,
+    score,
+    before: index + 1,
+  }));
 }
 
 /** The model's own prompt of one of these names, where it has one. */

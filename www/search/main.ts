@@ -1,6 +1,7 @@
 // The search page: a novel, indexed and searched in the page by what sentences mean.
 //
 //   ?model=ADDRESS   another model's folder; otherwise `model/` beside the page
+//   ?reranker=ADDRESS   a folder of a cross-encoder; otherwise `reranker/` beside the page
 //   ?engine=, ?dtype=   as `open` and `gpu.embedder` take them
 
 import {
@@ -9,7 +10,11 @@ import {
   type OpenOptions,
   type Session,
 } from "framebatch";
-import type { Embedder, EmbedderOptions } from "framebatch/embeddings";
+import type {
+  Embedder,
+  EmbedderOptions,
+  Reranker,
+} from "framebatch/embeddings";
 import "framebatch/embeddings";
 import "framebatch/search";
 import { Library } from "./library.ts";
@@ -21,6 +26,10 @@ const query = new URLSearchParams(location.search);
 const panel = new Panel();
 let opened: { gpu: Session; embedder: Embedder; passages: Passage[] };
 let library: Library | undefined;
+/** The reranker, once somebody has wanted it. */
+let reranker: Promise<Reranker> | undefined;
+/** The same while it orders what is found. */
+let wanted: Reranker | undefined;
 let stop: AbortController | undefined;
 /** When indexing began, on the clock of `performance.now()`. */
 let start = 0;
@@ -29,6 +38,7 @@ let hasGrown = false;
 let isAskingAgain = false;
 
 panel.onQuestion(() => void ask());
+panel.onRerank(() => void rerank());
 panel.onRun(() => {
   if (stop !== undefined) stop.abort("stopped");
   else if (opened === undefined) void begin();
@@ -63,6 +73,7 @@ async function begin(): Promise<void> {
     panel.offer("Try again");
     return;
   }
+  panel.offerReranker();
   opened.gpu.on("fallback", ({ message }) => panel.complain({ message }));
   await fill();
 }
@@ -72,6 +83,7 @@ async function fill(): Promise<void> {
   const { gpu, embedder, passages } = opened;
   library?.dispose();
   const own = (library = new Library(gpu, embedder, passages));
+  own.reranker = wanted;
   stop = new AbortController();
   start = performance.now();
   const rate = new Rate(start);
@@ -129,6 +141,33 @@ async function ask(): Promise<void> {
   } catch (problem) {
     if (own === library) panel.complain(problem);
   }
+}
+
+/** Has what is found ordered by a reranker, or no longer. */
+async function rerank(): Promise<void> {
+  panel.complain(undefined);
+  let loaded: Reranker | undefined;
+  try {
+    if (panel.isRerankerWanted) loaded = await loadReranker();
+  } catch (problem) {
+    reranker = undefined;
+    panel.refuseReranker();
+    panel.complain(problem, problem instanceof FramebatchError);
+  }
+  wanted = panel.isRerankerWanted ? loaded : undefined;
+  if (library === undefined) return;
+  library.reranker = wanted;
+  await askAgain();
+}
+
+function loadReranker(): Promise<Reranker> {
+  return (reranker ??= opened.gpu.reranker(
+    query.get("reranker") ?? "./reranker/",
+    {
+      dtype: (query.get("dtype") ?? "auto") as EmbedderOptions["dtype"],
+      onProgress: ({ loaded, total }) => panel.progress(loaded, total),
+    },
+  ));
 }
 
 /** The index has grown: what is found may have, too. */

@@ -26,6 +26,7 @@ export class Panel {
   );
   private readonly field = element<HTMLInputElement>("#question");
   private readonly run = element<HTMLButtonElement>("#run");
+  private readonly rerank = element<HTMLInputElement>("#rerank");
   private shown: readonly Hit[] = [];
 
   get question(): string {
@@ -48,6 +49,25 @@ export class Panel {
 
   onRun(press: () => void): void {
     this.run.addEventListener("click", press);
+  }
+
+  /** Every change of whether a reranker is wanted. */
+  onRerank(change: () => void): void {
+    this.rerank.addEventListener("change", change);
+  }
+
+  /** There is a session, so there may be a reranker. */
+  offerReranker(): void {
+    this.rerank.disabled = false;
+  }
+
+  get isRerankerWanted(): boolean {
+    return this.rerank.checked;
+  }
+
+  /** Takes the switch back: there is no reranker. */
+  refuseReranker(): void {
+    this.rerank.checked = false;
   }
 
   /** What the button does next; nothing while there is nothing to do. */
@@ -103,7 +123,10 @@ export class Panel {
   list(hits: readonly Hit[] | undefined): void {
     const same =
       hits?.length === this.shown.length &&
-      hits.every(({ passage }, i) => passage === this.shown[i].passage);
+      hits.every(({ passage, before }, i) => {
+        const shown = this.shown[i];
+        return passage === shown.passage && before === shown.before;
+      });
     this.shown = hits ?? [];
     if (same) return;
     element("#results").replaceChildren(...this.shown.map(listed));
@@ -120,11 +143,17 @@ export class Panel {
   }
 }
 
-function listed({ passage, score }: Hit): HTMLLIElement {
+function listed({ passage, score, before }: Hit, at: number): HTMLLIElement {
   const out = document.createElement("li");
   const where = document.createElement("p");
   where.className = "where";
-  where.textContent = `${passage.chapter} · ${score.toFixed(2)}`;
+  const moved =
+    before === undefined
+      ? ""
+      : before === at + 1
+        ? " · where it was"
+        : ` · ${before > at + 1 ? "up" : "down"} from ${before}`;
+  where.textContent = `${passage.chapter} · ${score.toFixed(2)}${moved}`;
   const text = document.createElement("blockquote");
   text.textContent = passage.text;
   out.append(where, text);

@@ -52,14 +52,14 @@ class LoadPanel {
     into.append(panel);
     this.tails = new Lines(panel, {
       about:
-        "Milliseconds from due to answered, by the share of calls that took less",
+        "Milliseconds from due to answered, by the share of calls that took less; lower is better",
       label: "calls that took less",
       marks: { at: MARKS.map(nines), names: MARKS.map(percent) },
       tell: (value) => (value === null ? "" : percent(1 - 10 ** -value)),
     });
     this.timeline = new Lines(panel, {
       about:
-        "Milliseconds from due to answered, by when calls were due: the median of each twentieth of a second",
+        "Milliseconds from due to answered, by when calls were due: the median of each twentieth of a second; lower is better",
       label: "seconds",
     });
   }

@@ -76,9 +76,16 @@ function fill(
     label.title = about;
     if (of === "systems") label.style.setProperty("--way", `var(--${name})`);
     label.append(box, text);
+    if (form.dataset.sentences === of) label.append(sentence(about));
     return label;
   });
   form.querySelector(`[data-of="${of}"]`)!.append(...boxes);
+}
+
+function sentence(about: string): HTMLElement {
+  const element = document.createElement("small");
+  element.textContent = about;
+  return element;
 }
 
 function matching(

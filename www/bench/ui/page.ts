@@ -14,6 +14,8 @@ import { rounded, showResults } from "./results.ts";
 
 /** What else is shown of the rows. */
 type Show = (rows: readonly Row[]) => void;
+/** What is done with a record once there is one. */
+type End = (result: Result) => void;
 
 const query = new URLSearchParams(location.search);
 const form = element<HTMLFormElement>("choice");
@@ -30,10 +32,11 @@ let result: Result | undefined;
 export async function showBench<System extends Named>(
   menu: Menu<System>,
   showMore: Show = () => {},
+  end: End = () => {},
 ): Promise<void> {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    void start(menu, showMore);
+    void start(menu, showMore, end);
   });
   buttons.cancel.addEventListener("click", () => {
     stop?.abort();
@@ -43,7 +46,9 @@ export async function showBench<System extends Named>(
   buttons.download.addEventListener("click", () => download(result!));
   try {
     showChoice(form, menu, query, (await machine()).software);
-    if (query.has("run") || query.has("report")) void start(menu, showMore);
+    if (query.has("run") || query.has("report")) {
+      void start(menu, showMore, end);
+    }
   } catch (error) {
     refuse(error);
   }
@@ -58,6 +63,7 @@ export function refuse(error: unknown): void {
 async function start<System extends Named>(
   menu: Menu<System>,
   showMore: Show,
+  end: End,
 ): Promise<void> {
   stop = new AbortController();
   const choice = chosen(form, menu);
@@ -70,6 +76,7 @@ async function start<System extends Named>(
   try {
     result = await run(choice, stop.signal, { next, rows: show });
     Object.assign(window, { __result: result });
+    end(result);
     const { rows, seconds, cancelled } = result;
     tell(
       `${cancelled ? "Stopped" : "Done"} after ${rounded(seconds)} s, ${rows.length} rows.`,
@@ -101,12 +108,16 @@ function setRunning(running: boolean): void {
 }
 
 function download(of: Result): void {
-  const file = new Blob([JSON.stringify(of, null, 1)], {
-    type: "application/json",
-  });
+  const text = JSON.stringify(of, null, 1);
+  const file = new Blob([text], { type: "application/json" });
+  save(file, `framebatch-${of.date.slice(0, 10)}.json`);
+}
+
+/** Offers a file to whoever looks at the page. */
+export function save(file: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(file);
-  link.download = `framebatch-${of.date.slice(0, 10)}.json`;
+  link.download = name;
   link.click();
   URL.revokeObjectURL(link.href);
 }

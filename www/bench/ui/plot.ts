@@ -90,7 +90,7 @@ class Plot {
     const about = document.createElement("p");
     about.className = "quiet";
     about.textContent =
-      "Milliseconds from the first call to the last result, medians. Both axes are logarithmic.";
+      "Milliseconds from the first call to the last result, medians. Lower is better. Both axes are logarithmic.";
     this.panel.className = "panel";
     this.panel.hidden = true;
     this.panel.append(title, about, this.into);

@@ -7,7 +7,8 @@ import type { About, Row } from "../record.ts";
 /** A workload; whether its parts add up to its time. */
 type Shown = About & { readonly isSum?: true };
 
-const COLUMNS = ["system", "median", "p95", "runs", "×", ""];
+const BAR = "shorter is better";
+const COLUMNS = ["system", "median", "p95", "runs", "×", BAR];
 /** Columns that a narrow screen has no room for. */
 const OPTIONAL = ["p95", "runs"];
 
@@ -34,8 +35,7 @@ function panel(workload: Shown, rows: Row[]): HTMLElement {
   for (const name of COLUMNS) {
     const cell = element("th", OPTIONAL.includes(name) ? "optional" : "");
     cell.scope = "col";
-    cell.textContent =
-      name === "×" ? `× ${workload.compared ?? "one batch"}` : name;
+    cell.textContent = heading(name, workload);
     head.append(cell);
   }
   table.createTHead().append(head);
@@ -50,6 +50,11 @@ function panel(workload: Shown, rows: Row[]): HTMLElement {
     );
   section.append(title, about, table);
   return section;
+}
+
+function heading(name: string, { compared, better }: Shown): string {
+  if (name === "×") return `× ${compared ?? "one batch"}`;
+  return name === BAR && better === "higher" ? "longer is better" : name;
 }
 
 function lines(
