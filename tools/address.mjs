@@ -19,12 +19,23 @@ export const DOCUMENTS = [
   "SECURITY.md",
   "pkg-template/README.md",
   "docs/animation.md",
+  "docs/concepts.md",
+  "docs/configuration.md",
+  "docs/performance.md",
 ];
 
 /** The pages of `docs/` that go into the npm package, in a folder of that name. */
 export const PAGES = [
-  ...["animation", "embeddings", "kernels", "native", "operations", "search"],
-  ...["sessions", "tensors"],
+  ...["animation", "concepts", "configuration", "embeddings", "environments"],
+  ...[
+    "kernels",
+    "libraries",
+    "native",
+    "operations",
+    "performance",
+    "recovery",
+  ],
+  ...["search", "sessions", "tensors", "troubleshooting", "workers"],
 ].map((name) => `docs/${name}.md`);
 
 /** Where npm's manifest and README lie in the repository. */

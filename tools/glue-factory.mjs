@@ -12,7 +12,24 @@ const ABANDON = `function abandon() {
   wasm = Object.fromEntries(Object.entries(wasm).map(([name, of]) => [name, nothing(of)]));
 }`;
 
-/** The text of a module that exports `instantiate(): { init, abandon, Core }`. */
+/** Instead of wasm-bindgen's own loading, which fetches: TypeScript brings the compiled module. */
+const START = `async function start(module) {
+  return __wbg_finalize_init(await WebAssembly.instantiate(module, __wbg_get_imports()), module);
+}`;
+
+const LOADING =
+  /^(async )?function (__wbg_load|initSync|__wbg_init_once)\([^]*?^}$/gm;
+
+/**
+ * wgpu takes `navigator` from the globals of a page or of a worker, and panics where it finds
+ * neither, as in Node, to which programs add `navigator.gpu`.
+ */
+const SCOPE = [/(arg\d)\.Window;/, "$1.Window ?? $1.navigator;"];
+
+/** What the glue takes from its caller instead of from the globals, which lack some here and there. */
+const GLOBALS = "{ TextDecoder, TextEncoder, setTimeout }";
+
+/** The text of a module that exports `instantiate(globals): { start, abandon, Core }`. */
 export function factory(glue) {
   const classes = [];
   const body = glue
@@ -20,9 +37,14 @@ export function factory(glue) {
       classes.push(name);
       return `class ${name}`;
     })
-    .replace(/^export \{ initSync, __wbg_init as default \};$/m, "");
-  const left = /^(import|export)\b.*$/m.exec(body);
-  if (left || body === glue) {
+    .replace(/^export \{ initSync, __wbg_init as default \};$/m, "")
+    .replace(...SCOPE)
+    .replace(/^let __wbg_init_promise;$/m, "")
+    .replace(LOADING, "")
+    .replace(/^async function __wbg_init\([^]*?^}$/m, START);
+  const left =
+    /^(import|export)\b.*$|\b(initSync|__wbg_(load|init)\w*)\b/m.exec(body);
+  if (left || body === glue || !body.includes(START)) {
     throw new Error(
       `the glue is not what it was: ${left?.[0] ?? "no exports"}`,
     );
@@ -30,6 +52,6 @@ export function factory(glue) {
   if (!/^let .*\bwasm;$/m.test(body)) {
     throw new Error("the glue calls its instance something else");
   }
-  const made = ["init: __wbg_init", "abandon", ...classes].join(", ");
-  return `export function instantiate() {\n${body}\n${ABANDON}\nreturn { ${made} };\n}\n`;
+  const made = ["start", "abandon", ...classes].join(", ");
+  return `export function instantiate(${GLOBALS}) {\n${body}\n${ABANDON}\nreturn { ${made} };\n}\n`;
 }

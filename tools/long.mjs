@@ -5,8 +5,8 @@
 //   LONG_PARTS=losses,soak node tools/long.mjs     some of it; the record holds no more
 //
 // First the property tests in large runs, random graphs and kernels among them, and files of strangers
-// for as many minutes a kind and face as the soak has, both faces at once, then steps in place
-// under losses and shortages of memory, then devices destroyed and GPU processes crashed under
+// for as many minutes a kind and face as the soak has, both faces at once, a large model beside
+// another library, then steps in place under losses and shortages of memory, then devices destroyed and GPU processes crashed under
 // load, then the soak: calls, cancellations, losses, hiding and disposal at high rates, in
 // rounds. Once it is warm nothing may grow.
 // Then as long of streams of all kinds under a memory budget, which they never exceed. At
@@ -51,12 +51,30 @@ const PARTS = {
   },
   async fuzzedTexts() {
     const FUZZED_TEXTS = "100000";
+    await run(["tools/tokenizers.sh"], {}, /^/);
     await run(
-      ["cargo", "test", "--test", "tokenizer"],
+      [
+        "cargo",
+        "test",
+        "--release",
+        ...["--test", "tokenizer", "--test", "real_tokenizers"],
+      ],
       { FUZZED_TEXTS },
       /test result: ok\. (\d+) passed/,
     );
     return Number(FUZZED_TEXTS);
+  },
+  async mpnet() {
+    await run(["tools/mpnet.sh"], {}, /^/);
+    const found = await run(
+      [
+        ...["cargo", "test", "--release", "--test", "mpnet"],
+        ...["--", "--nocapture"],
+      ],
+      { NODEVICE_SELECT: "1" },
+      /^fidelity on (\w+): (.*)$/gm,
+    );
+    return Object.fromEntries(found.map(([, engine, all]) => [engine, all]));
   },
   async fuzzedFiles() {
     const FUZZ_SECONDS = String(Math.round(MINUTES * 60));
@@ -131,6 +149,19 @@ const PARTS = {
       counts.push(...found.map(([, count]) => Number(count)));
     }
     return counts;
+  },
+  // What Chromium's GPU in software takes too long for in `make test`.
+  async heavyPages() {
+    const files = ["embeddings", "families", "bench", "buffers"];
+    const [[, passed]] = await run(
+      [
+        ...["node", "--test", "--test-reporter=spec", "--test-concurrency=1"],
+        ...files.map((name) => `tests/e2e/${name}.test.mjs`),
+      ],
+      { LONG: "1" },
+      /pass (\d+)/,
+    );
+    return Number(passed);
   },
   // Bodies of kernels of a program's own: each is compiled for two devices natively.
   async bodies() {

@@ -10,7 +10,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /** The crates that are a WebAssembly file each. */
-const MODULES = ["framebatch-core", "framebatch-embeddings"];
+const MODULES = [
+  "framebatch-core",
+  "framebatch-embeddings",
+  "framebatch-tokenizers",
+];
 const WASM = "wasm32-unknown-unknown";
 
 /** Licenses with their files' names; the first that a crate offers is taken. */

@@ -3,6 +3,7 @@
 //
 //   node tools/sizes.mjs                     the core
 //   node tools/sizes.mjs embeddings          what embeddings need besides
+//   node tools/sizes.mjs tokenizers          tokenizers that few of them need
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -20,6 +21,7 @@ import {
 const CRATES = {
   framebatch: ["glue", ["simd"]],
   embeddings: ["glue-embeddings", []],
+  tokenizers: ["glue-tokenizers", []],
 };
 const [CUSTOM, IMPORTS, CODE, DATA] = [0, 2, 10, 11];
 /** What custom sections hold; of it, the names of functions. */
@@ -94,7 +96,7 @@ function readNames(body, names) {
 /** The module of the source that a function is of, or its crate. */
 function partOf(name) {
   const own = name.match(
-    new RegExp(`(?:framebatch|embeddings)(?:_\\w+)?(?:::\\w+)*`),
+    new RegExp(`(?:framebatch|embeddings|tokenizers)(?:_\\w+)?(?:::\\w+)*`),
   );
   if (own) return own[0].split("::").slice(0, DEPTH).join("::");
   return name.match(/^<?&?(\w+)/)?.[1] ?? "unnamed";

@@ -48,6 +48,7 @@ export const TRAPS = {
   ],
   // A small crate, in which not everything can fail.
   embeddings: [new RegExp(PANICS.map(({ source }) => source).join("|"))],
+  tokenizers: [new RegExp(PANICS.map(({ source }) => source).join("|"))],
 };
 
 const TRAP = Uint8Array.of(3, 0, 0x00, 0x0b); // No locals, `unreachable`, `end`.

@@ -97,6 +97,12 @@ const SUITES = [
     env: { BROWSER: "firefox" },
   },
   { name: "packaging", command: nodeTest("tests/packaging") },
+  {
+    name: "site",
+    // That of the packages waits for npm and for compilers most of the time.
+    beside: "packaging",
+    command: nodeTest("tests/site"),
+  },
 ];
 
 const names = process.argv.slice(2);

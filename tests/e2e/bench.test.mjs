@@ -6,8 +6,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { report } from "../../tools/bench-report.mjs";
+import { problemsOf } from "../../tools/contributed.mjs";
 import { result, usePage } from "./bench-page.mjs";
-import { openBuilt } from "./site.mjs";
+import { heavyTest, openBuilt } from "./site.mjs";
 
 const SYSTEMS = [
   "one-batch",
@@ -163,7 +164,7 @@ test("products of matrices: every system's answers are right, and long ones wait
         told,
         SYSTEMS.map((system) => [system, undefined]),
       );
-      await page.goto(`${site.url}/bench/`);
+      await page.goto(`${site.url}/bench/?rounds=1`);
       await page.waitForSelector("[name=systems]");
       const unticked = await page.$$eval("[name=workloads]", (boxes) =>
         boxes.filter(({ checked }) => !checked).map(({ value }) => value),
@@ -178,7 +179,7 @@ test("products of matrices: every system's answers are right, and long ones wait
     },
   ));
 
-test("a network of many callers", () =>
+heavyTest("a network of many callers", () =>
   bench(
     {
       run: "",
@@ -193,9 +194,10 @@ test("a network of many callers", () =>
       assert.deepEqual(problems, []);
       assert.equal(rows.length, 6);
     },
-  ));
+  ),
+);
 
-test("a product by itself", () =>
+heavyTest("a product by itself", () =>
   bench(
     {
       run: "",
@@ -215,7 +217,8 @@ test("a product by itself", () =>
       // On a busy machine the longer chain may take less.
       assert.ok(Math.abs(median - both / 32) <= 1e-6 * Math.abs(both));
     },
-  ));
+  ),
+);
 
 test("a wrong answer is told, and not timed", () =>
   bench(
@@ -375,6 +378,97 @@ test("the record: what is promised, as a download, as a post and as tables", () 
         window.posted.push({ to, body: options.body });
         return Promise.resolve(new Response());
       };
+      const { createObjectURL } = URL;
+      URL.createObjectURL = (blob) => {
+        window.saved = blob;
+        return createObjectURL.call(URL, blob);
+      };
+    },
+  ));
+
+test("a first visit: five rows in plain words, measured by one button, to be shared", () =>
+  bench(
+    {},
+    async (page) => {
+      await page.waitForSelector("[name=systems]");
+      const ticked = (of) =>
+        page.$$eval(`[name=${of}]:checked`, (boxes) =>
+          boxes.map(({ value }) => value),
+        );
+      assert.deepEqual(await ticked("workloads"), [
+        ...["small-lerp-1000x16", "small-1000x64", "deep5-1e6"],
+        ...["network-500", "texts-16"],
+      ]);
+      const titles = await page.$$eval("#stories h2", (all) =>
+        all.map(({ textContent }) => textContent),
+      );
+      assert.equal(titles.length, 5);
+      const sentences = await page.$$eval("#choice small", (all) =>
+        all.map(({ textContent }) => textContent),
+      );
+      assert.ok(sentences.every((text) => text.length > 20));
+      // Two of the five: what else is ticked takes a software adapter too long.
+      await page.evaluate(() => {
+        const wanted = ["small-lerp-1000x16", "texts-16"];
+        const systems = [
+          ...["framebatch-auto", "framebatch-awaited"],
+          ...["cpu-loop", "one-batch"],
+        ];
+        for (const box of document.querySelectorAll(
+          "#choice [type=checkbox]",
+        )) {
+          box.checked = [...wanted, ...systems, "on"].includes(box.value);
+        }
+        document.querySelector("#choice").requestSubmit();
+      });
+      const { rows, adapter } = await result(page);
+      assert.deepEqual(
+        rows.map(({ workload, system, problem }) => [
+          workload,
+          system,
+          problem,
+        ]),
+        [
+          ["small-lerp-1000x16", "one-batch", undefined],
+          ["small-lerp-1000x16", "framebatch-auto", undefined],
+          ["small-lerp-1000x16", "cpu-loop", undefined],
+          ["texts-16", "framebatch-auto", undefined],
+          ["texts-16", "framebatch-awaited", undefined],
+        ],
+      );
+      const here = await page.$$eval("#stories .here", (bars) => bars.length);
+      // What is no part of the five is measured, and told below them.
+      assert.equal(here, rows.length - 1);
+      const shown = await page.$$eval("#stories .here", (bars) =>
+        bars.map(({ textContent }) => textContent),
+      );
+      const short = rows.filter(
+        ({ system, median }) => system !== "one-batch" && median === 0,
+      ).length;
+      assert.ok(short > 0, "the clock goes in steps that a loop fits into");
+      const untold = shown.filter((text) => /less than the clock/.test(text));
+      assert.equal(untold.length, short);
+      assert.ok((await page.$$("#stories .there")).length > 5);
+
+      await page.click("#share-file");
+      const text = await page.evaluate(() => window.saved.text());
+      assert.deepEqual(problemsOf(text), []);
+      assert.equal(JSON.parse(text).adapter, adapter);
+      assert.equal(JSON.parse(text).rows.length, here);
+      await page.evaluate(() => (window.saved = undefined));
+      await page.click("#share-picture");
+      await page.waitForFunction(() => window.saved !== undefined);
+      const { type, size } = await page.evaluate(() => ({
+        type: window.saved.type,
+        size: window.saved.size,
+      }));
+      assert.equal(type, "image/png");
+      assert.ok(size > 10_000, `${size} bytes`);
+    },
+    () => {
+      // Coarser than that of any browser.
+      const { now } = Performance.prototype;
+      performance.now = () => Math.floor(now.call(performance) / 20) * 20;
       const { createObjectURL } = URL;
       URL.createObjectURL = (blob) => {
         window.saved = blob;

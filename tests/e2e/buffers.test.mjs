@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { heavyTest, openSite } from "./site.mjs";
 
 const site = openSite();
 
@@ -53,75 +53,78 @@ const tools = () => {
 
 const onPage = (use) => site.page(use, { prepare: tools });
 
-test("every operation reads a buffer as it reads data, at any offset and in every format", () =>
-  onPage(async (page) => {
-    const { wrong, count } = await page.evaluate(async () => {
-      const gpu = await framebatch.open({ engine: "gpu" });
-      const [rows, columns] = [40, 24];
-      const floats = Float32Array.from(
-        { length: rows * columns },
-        (_, i) => Math.sin(i * 12.9898) * 2,
-      );
-      // Sixteen bits: as bf16 all of them are floats of moderate size.
-      const halves = Uint16Array.from(
-        floats,
-        (x) => new Uint32Array(new Float32Array([x]).buffer)[0] >>> 16,
-      );
-      const f16 = Uint16Array.from(
-        floats,
-        (_, i) => 0x3800 + ((i * 37) % 2048),
-      );
-      const x = gpu.tensor(
-        Float32Array.from({ length: columns }, (_, i) => Math.cos(i)),
-        [1, columns],
-      );
-      const asked = (own) => [
-        own,
-        own.relu(),
-        own.mul(x).add(0.5).tanh(),
-        own.transpose().sum(1),
-        own.sum(),
-        own.softmax(),
-        own.softmax(0),
-        own.argmax(1),
-        own.gather(new Uint32Array([3, 0, 3])),
-        own.slice([1, undefined, 3], [5, 9]),
-        own.slice([-1, undefined, -1]),
-        own.concat(own.neg(), 1),
-        x.matmul(own.transpose()),
-        own.transpose().matmul(own).relu(),
-        own.matmul(own.transpose()),
-        own.attention(own.scale(0.5), own, { heads: 3 }),
-        own.attention(own, own, { heads: 1, causal: true }),
-        own.layerNorm().dot(x),
-      ];
-      const wrong = [];
-      let count = 0;
-      for (const [dtype, data] of [
-        ["f32", floats],
-        ["bf16", halves],
-        ["f16", f16],
-      ]) {
-        const plain = gpu.tensor(data, [rows, columns], { dtype });
-        const expected = await gpu.readAll(asked(plain));
-        for (const offset of [0, 16, 240, 256, 4096 + 32]) {
-          const buffer = bufferOf(gpu.device, data, offset);
-          const own = gpu.tensor(buffer, [rows, columns], { dtype, offset });
-          const results = await gpu.readAll(asked(own));
-          results.forEach((result, i) => {
-            count += 1;
-            if (bits(result) !== bits(expected[i])) {
-              wrong.push(`${dtype}, offset ${offset}, op ${i}`);
-            }
-          });
-          own.dispose();
+heavyTest(
+  "every operation reads a buffer as it reads data, at any offset and in every format",
+  () =>
+    onPage(async (page) => {
+      const { wrong, count } = await page.evaluate(async () => {
+        const gpu = await framebatch.open({ engine: "gpu" });
+        const [rows, columns] = [40, 24];
+        const floats = Float32Array.from(
+          { length: rows * columns },
+          (_, i) => Math.sin(i * 12.9898) * 2,
+        );
+        // Sixteen bits: as bf16 all of them are floats of moderate size.
+        const halves = Uint16Array.from(
+          floats,
+          (x) => new Uint32Array(new Float32Array([x]).buffer)[0] >>> 16,
+        );
+        const f16 = Uint16Array.from(
+          floats,
+          (_, i) => 0x3800 + ((i * 37) % 2048),
+        );
+        const x = gpu.tensor(
+          Float32Array.from({ length: columns }, (_, i) => Math.cos(i)),
+          [1, columns],
+        );
+        const asked = (own) => [
+          own,
+          own.relu(),
+          own.mul(x).add(0.5).tanh(),
+          own.transpose().sum(1),
+          own.sum(),
+          own.softmax(),
+          own.softmax(0),
+          own.argmax(1),
+          own.gather(new Uint32Array([3, 0, 3])),
+          own.slice([1, undefined, 3], [5, 9]),
+          own.slice([-1, undefined, -1]),
+          own.concat(own.neg(), 1),
+          x.matmul(own.transpose()),
+          own.transpose().matmul(own).relu(),
+          own.matmul(own.transpose()),
+          own.attention(own.scale(0.5), own, { heads: 3 }),
+          own.attention(own, own, { heads: 1, causal: true }),
+          own.layerNorm().dot(x),
+        ];
+        const wrong = [];
+        let count = 0;
+        for (const [dtype, data] of [
+          ["f32", floats],
+          ["bf16", halves],
+          ["f16", f16],
+        ]) {
+          const plain = gpu.tensor(data, [rows, columns], { dtype });
+          const expected = await gpu.readAll(asked(plain));
+          for (const offset of [0, 16, 240, 256, 4096 + 32]) {
+            const buffer = bufferOf(gpu.device, data, offset);
+            const own = gpu.tensor(buffer, [rows, columns], { dtype, offset });
+            const results = await gpu.readAll(asked(own));
+            results.forEach((result, i) => {
+              count += 1;
+              if (bits(result) !== bits(expected[i])) {
+                wrong.push(`${dtype}, offset ${offset}, op ${i}`);
+              }
+            });
+            own.dispose();
+          }
         }
-      }
-      return { wrong, count };
-    });
-    assert.deepEqual(wrong, []);
-    assert.equal(count, 3 * 5 * 18);
-  }));
+        return { wrong, count };
+      });
+      assert.deepEqual(wrong, []);
+      assert.equal(count, 3 * 5 * 18);
+    }),
+);
 
 test("two tensors in one buffer, and places that pick elements", () =>
   onPage(async (page) => {

@@ -21,18 +21,13 @@ const growing = () => {
       return exports[name](...args);
     };
   };
-  for (const method of ["instantiate", "instantiateStreaming"]) {
-    const original = WebAssembly[method];
-    WebAssembly[method] = async (...args) => {
-      const made = await original(...args);
-      const { exports } = made.instance ?? made;
-      const names = Object.keys(exports);
-      const wrapped = Object.fromEntries(
-        names.map((name) => [name, grows(exports, name)]),
-      );
-      return { instance: { exports: wrapped }, module: made.module };
-    };
-  }
+  const { instantiate } = WebAssembly;
+  WebAssembly.instantiate = async (module, imports) => {
+    const { exports } = await instantiate(module, imports);
+    const names = Object.keys(exports);
+    const wrapped = names.map((name) => [name, grows(exports, name)]);
+    return { exports: Object.fromEntries(wrapped) };
+  };
 };
 
 for (const engine of ["cpu", "gpu"]) {

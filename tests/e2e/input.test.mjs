@@ -203,20 +203,36 @@ test("empty input is answered with an empty array", () =>
     assert.deepEqual(lengths, [0, 0, 0, 0]);
   }));
 
-test("a page that is not secure: insecure-context, and engine cpu works", () =>
+test("a page that is not secure: insecure-context, and engines cpu and auto work", () =>
   site.page(
     async (page) => {
-      const { secure, refused, values } = await page.evaluate(async () => {
-        const opening = framebatch.open({ engine: "gpu" });
-        const refused = await workload.outcome(opening.then(() => []));
-        const cpu = await framebatch.open({ engine: "cpu" });
-        const value = await cpu.lerp(
-          new Float32Array([0]),
-          new Float32Array([8]),
-          0.5,
-        );
-        return { secure: isSecureContext, refused, values: Array.from(value) };
+      const warnings = [];
+      page.on("console", (message) => {
+        if (message.type().startsWith("warn")) warnings.push(message.text());
       });
+      const { secure, refused, values, reasons } = await page.evaluate(
+        async () => {
+          const opening = framebatch.open({ engine: "gpu" });
+          const refused = await workload.outcome(opening.then(() => []));
+          const cpu = await framebatch.open({ engine: "cpu" });
+          const auto = await framebatch.open();
+          const shared = framebatch.shared();
+          await shared.ready;
+          const reasons = [cpu, auto, shared].map((gpu) => gpu.info.reason);
+          await Promise.all([auto.dispose(), shared.dispose()]);
+          const value = await cpu.lerp(
+            new Float32Array([0]),
+            new Float32Array([8]),
+            0.5,
+          );
+          const secure = isSecureContext;
+          return { secure, refused, values: Array.from(value), reasons };
+        },
+      );
+      const insecure = "insecure-context";
+      assert.deepEqual(reasons, ["asked", insecure, insecure]);
+      assert.equal(warnings.length, 1, "once a page");
+      assert.match(warnings[0], /run on the CPU, because .* over https/);
       assert.equal(secure, false);
       assert.equal(refused.code, "insecure-context");
       assert.match(refused.message, /https/);
@@ -228,12 +244,14 @@ test("a page that is not secure: insecure-context, and engine cpu works", () =>
 test("no WebGPU: unsupported", () =>
   site.page(
     async (page) => {
-      const { code, supported } = await page.evaluate(async () => {
+      const { code, reason, supported } = await page.evaluate(async () => {
         const opening = framebatch.open({ engine: "gpu" });
         const { code } = await workload.outcome(opening.then(() => []));
-        return { code, supported: await framebatch.isSupported() };
+        const { reason } = (await framebatch.open()).info;
+        return { code, reason, supported: await framebatch.isSupported() };
       });
       assert.equal(code, "unsupported");
+      assert.equal(reason, "unsupported");
       assert.equal(supported, false);
     },
     {

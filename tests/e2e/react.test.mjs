@@ -178,6 +178,52 @@ test("a tween and a spring follow their target, render once a frame, and arrive"
     assert.equal(found.heard.at(-1), 5);
   }));
 
+test("a panel fades in although the WebAssembly does not load, and the console says why", () =>
+  site.page(async (page) => {
+    const found = await page.evaluate(async () => {
+      const warnings = [];
+      console.warn = (text) => warnings.push(text);
+      let asked = 0;
+      const { fetch } = window;
+      window.fetch = (address, ...terms) => {
+        if (!`${address}`.endsWith(".wasm")) return fetch(address, ...terms);
+        asked += 1;
+        return Promise.resolve(new Response("", { status: 404 }));
+      };
+      const { createElement, hooks, mount } = await import("/built/react.js");
+      const Panel = ({ isOpen }) => {
+        const opacity = hooks.useTween(isOpen ? 1 : 0, { duration: 0.2 });
+        const x = hooks.useSpring(isOpen ? 240 : 0, { stiffness: 300 });
+        return createElement("p", { style: { opacity }, id: "panel" }, x);
+      };
+      const panels = (isOpen) => {
+        const panel = createElement(Panel, { isOpen });
+        return createElement("div", null, panel, panel);
+      };
+      const app = mount(panels(false));
+      app.render(panels(true));
+      const { style } = document.getElementById("panel");
+      const between = new Set();
+      while (style.opacity !== "1") {
+        between.add(style.opacity);
+        await new Promise(requestAnimationFrame);
+      }
+      while (document.getElementById("panel").innerText !== "240") {
+        await new Promise(requestAnimationFrame);
+      }
+      app.unmount();
+      return { isSmooth: between.size > 2, asked, warnings };
+    });
+    assert.equal(found.isSmooth, true);
+    assert.equal(found.warnings.length, 1, found.warnings.join());
+    assert.match(
+      found.warnings[0],
+      /^framebatch: tweens and springs are .*the server answers with HTTP 404/,
+    );
+    // The file at its address, and once beside the script.
+    assert.ok(found.asked <= 2, `${found.asked} requests`);
+  }));
+
 test("components share a clip by its options; the last one that unmounts disposes of it", () =>
   page(async (page) => {
     const found = await page.evaluate(async () => {

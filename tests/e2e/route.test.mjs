@@ -266,7 +266,7 @@ test("a GPU in software does not take the place of a lost one that was chosen", 
         const gpu = await framebatch.open();
         const ask = () =>
           gpu.lerp(Float32Array.of(1), Float32Array.of(3), 0.5).then(String);
-        const before = gpu.info.engine;
+        const before = [gpu.info.engine, "reason" in gpu.info];
         const news = [];
         const over = new Promise((resolve) => {
           gpu.on("restored", ({ type }) => resolve(news.push(type)));
@@ -277,20 +277,21 @@ test("a GPU in software does not take the place of a lost one that was chosen", 
         gpu.device.destroy();
         await over;
         const answer = await ask();
-        const { engine } = gpu.info;
+        const { engine, reason } = gpu.info;
         await gpu.dispose();
         // Where one were kept, this would wait for ever.
         await Promise.all(opened.map(({ lost }) => lost));
         const others = opened.length - 1;
-        return { before, news, answer, engine, others };
+        return { before, news, answer, engine, reason, others };
       });
       assert.ok(found.others > 0, "no other was asked for");
       delete found.others;
       assert.deepEqual(found, {
-        before: "gpu",
+        before: ["gpu", false],
         news: ["fallback"],
         answer: "2",
         engine: "cpu",
+        reason: "device-lost",
       });
     },
     {
@@ -311,18 +312,21 @@ test("a session without a GPU in hardware says that it runs on the CPU", () =>
     const found = await page.evaluate(async () => {
       const gpu = framebatch.shared();
       const news = new Promise((resolve) => gpu.on("fallback", resolve));
-      const { type } = await news;
+      const { type, message } = await news;
       await gpu.lerp(Float32Array.of(1), Float32Array.of(3), 0.5);
-      const { engine } = gpu.info;
+      const { engine, reason } = gpu.info;
       const chooses = "routing" in gpu.info;
       const { ranOn } = gpu.stats();
       await gpu.dispose();
-      return { type, engine, chooses, ranOn };
+      return { type, message, engine, reason, chooses, ranOn };
     });
     const ranOn = { gpu: 0, cpu: 1 };
     assert.deepEqual(found, {
       type: "fallback",
+      message:
+        "calls run on the CPU, because the only GPU adapter is a software one",
       engine: "cpu",
+      reason: "software-adapter",
       chooses: false,
       ranOn,
     });

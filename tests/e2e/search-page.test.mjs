@@ -18,7 +18,10 @@ const CHAPTERS = TEXT.split(/^(?=Chapter \d+$)/m).map((chapter) => {
 const FIRST =
   "It is a truth universally acknowledged, that a single man in possession of a good fortune, must be in want of a wife.";
 
-const site = openBuilt({ "/search/model/": "tests/data/tiny-model" });
+const site = openBuilt({
+  "/search/model/": "tests/data/tiny-model",
+  "/search/reranker/": "tests/data/models/reranker-bert",
+});
 
 /** In the page: notes what it was at when its list first showed something. */
 function noteFirstList() {
@@ -163,6 +166,58 @@ for (const width of [1280, 390]) {
       { width, prepare: noteFirstList },
     ));
 }
+
+test("a reranker orders what was found, and tells from where", () =>
+  reading(async (page) => {
+    await until(page, "#state", "Indexed");
+    const before = await ask(page, FIRST);
+    const listed = (isReranked) =>
+      page.waitForFunction(
+        (isReranked) => {
+          const places = [...document.querySelectorAll(".where")];
+          const texts = places.map(({ textContent }) => textContent);
+          const moved = / · (up from \d+|down from \d+|where it was)$/;
+          return (
+            texts.length === 10 &&
+            texts.every((text) => moved.test(text) === isReranked)
+          );
+        },
+        {},
+        isReranked,
+      );
+    await page.click("#rerank");
+    await listed(true);
+    const after = await ask(page, FIRST);
+    const scores = after.map(({ where }) => Number(where.split(" · ")[1]));
+    assert.deepEqual(
+      scores,
+      scores.toSorted((a, b) => b - a),
+    );
+    after.forEach(({ where, passage }, at) => {
+      const [, from] = /from (\d+)$/.exec(where) ?? [];
+      const place = from === undefined ? at : Number(from) - 1;
+      assert.ok(place < 30);
+      if (place < 10) assert.equal(before[place].passage, passage);
+    });
+    await page.click("#rerank");
+    await listed(false);
+    assert.deepEqual(await ask(page, FIRST), before);
+  }));
+
+test("a reranker that is not there is told, and the switch goes back", () =>
+  reading(
+    async (page) => {
+      await until(page, "#state", "Indexed");
+      await page.click("#rerank");
+      await until(page, "#problem", "config.json is missing");
+      assert.equal(
+        await page.$eval("#rerank", ({ checked }) => checked),
+        false,
+      );
+      assert.equal((await ask(page, FIRST)).length, 10);
+    },
+    { query: { reranker: "./none/" } },
+  ));
 
 test("it stops when asked, is searchable then, and begins again", () =>
   reading(

@@ -351,7 +351,7 @@ test("what is no vector is refused, and nothing is added", () =>
       /^invalid-input index\.add: .*shape \[2\].*reshape it to \[3\] or \[n, 3\]/,
       /^invalid-input index\.add: .*shape \[3, 2\]/,
       /^invalid-input index\.add: .*shape \[2, 1, 3\]/,
-      /^invalid-input index\.add: the tensor holds indexes/,
+      /^invalid-input index\.add: the tensor holds whole numbers/,
       /^invalid-input index\.add/,
       /^disposed index\.add/,
       /^invalid-input index\.add/,

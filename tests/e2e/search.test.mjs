@@ -237,7 +237,7 @@ test("what is wrong is said by name", () =>
     assert.deepEqual(messages, [
       "search: the query has 3 floats, but the index's vectors have 2",
       "search: query 0 has NaN at 1; give numbers from -100000000000000000 to 100000000000000000",
-      "search: the query must be a Float32Array, got Array",
+      "search: the query must be a Float32Array, got Array; give Float32Array.from(query)",
       "search: k is 3, but the index has 2 vectors",
       "search: k must be a whole number from 1, got 0.5",
       "search: k is 257, but a search gives at most 256 results",

@@ -24,6 +24,18 @@ export function chromiumTest(name, why, body) {
   else console.log(`Chromium alone: ${name} (${why})`);
 }
 
+/** Whether there is time for what Chromium's GPU in software compiles for half a minute or more. */
+export const HAS_TIME = BROWSER === "firefox" || process.env.LONG === "1";
+
+/**
+ * A test of values with such kernels: `make test` asks Firefox, whose GPU in software compiles
+ * them in seconds, and `make long` both.
+ */
+export function heavyTest(name, body) {
+  if (HAS_TIME) test(name, body);
+  else console.log(`Chromium, in \`make long\`: ${name}`);
+}
+
 /** A server of `mounts` and a browser, for as long as the tests of a file run. */
 function openServer(mounts, options, headers = {}) {
   let browser;
@@ -65,11 +77,14 @@ export function openBuilt(beside = {}, headers) {
 export function openSite(options) {
   const mounts = {
     "/pkg/": "pkg",
+    // Where docs/workers.md has a page's copy of the package.
+    "/assets/framebatch/": "pkg",
     "/built/": `target/e2e/${BROWSER}`,
     "/three/": "node_modules/three",
     "/data/": "tests/data",
     "/minilm/": "models/minilm",
     "/models/all-MiniLM-L6-v2/": "tests/data/tiny-model",
+    "/models/reranker/": "tests/data/models/reranker-bert",
     "/": "tests/e2e/pages",
   };
   const at = openServer(mounts, options);
@@ -80,16 +95,19 @@ export function openSite(options) {
     },
 
     /**
-     * Opens the page from `host`, `prepare`d before its scripts run, hands it to
+     * Opens the page at `path` from `host`, `prepare`d before its scripts run, hands it to
      * `use`, closes it, and fails if it complained of more than it `may`.
      */
-    async page(use, { prepare, host = "127.0.0.1", may = NOISE } = {}) {
+    async page(
+      use,
+      { prepare, host = "127.0.0.1", path = "/", may = NOISE } = {},
+    ) {
       const complaints = [];
       const page = await openPage(at.browser, (text) => {
         if (!may.test(text)) complaints.push(text);
       });
       if (prepare) await page.evaluateOnNewDocument(prepare);
-      await page.goto(`http://${host}:${at.server.port}/`);
+      await page.goto(`http://${host}:${at.server.port}${path}`);
       await page.waitForFunction(() => "framebatch" in window);
       try {
         await use(page);

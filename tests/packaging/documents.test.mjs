@@ -1,7 +1,8 @@
 // What the documents promise of themselves: links and files that are there, a README that
 // is short, one accuracy table, a glossary in order.
 //
-// The examples of documents are run by tests/e2e/docs.test.mjs and by `cargo test --doc`.
+// The examples of documents are run by tests/e2e (docs, snippets, libraries) and by
+// `cargo test --doc`; those of Node, and which options and codes are told, by examples.test.mjs.
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -80,8 +81,8 @@ test("the README is short", () => {
   assert.ok(words(text) <= 1500, `${words(text)} words`);
 });
 
-test("every page is found from the README or the list of decisions", () => {
-  const from = ["README.md", "docs/decisions/README.md"];
+test("every page is found from the README or the lists of documents and decisions", () => {
+  const from = ["README.md", "docs/README.md", "docs/decisions/README.md"];
   const found = from.flatMap((name) =>
     links(read(name)).map((link) =>
       normalize(join(dirname(name), link.split("#")[0])),

@@ -22,18 +22,33 @@ const PAPERS = [
   "package.json",
   ...PAGES,
 ];
-/** The scripts that pages import, and what two of them share. */
+/** The scripts that programs import, what they share, and what workers run. */
 const SCRIPTS = [
   ...["index", "animation", "embeddings", "kernels", "react", "search"],
-  "shared",
+  ...["ai-sdk", "chroma", "lancedb", "langchain", "llamaindex", "orama"],
+  ...["shared", "svelte", "vue"],
 ];
+/** Scripts that hold a WebAssembly file, or import it as a module. */
+const HOLDERS = ["inline", "embeddings-inline"];
+/** What is for pages alone, and no CommonJS. */
+const PAGE_SCRIPTS = ["worker", "worker-script"];
 const WASM = [
   "embeddings.js",
+  "embeddings_bg.inline.js",
   "embeddings_bg.wasm",
   "framebatch.js",
+  "framebatch_bg.inline.js",
   "framebatch_bg.wasm",
   "framebatch_bg_scalar.wasm",
+  "module.d.ts",
+  "tokenizers.js",
+  "tokenizers_bg.inline.js",
+  "tokenizers_bg.wasm",
 ];
+/** For tools that read no `exports`: the entries but the first, a folder each. */
+const FOLDERS = [...SCRIPTS, ...HOLDERS, ...PAGE_SCRIPTS].filter(
+  (name) => name !== "index" && name !== "shared",
+);
 
 /** What the crate has besides its folders; the last four are cargo's. */
 const CRATE_PAPERS = [
@@ -43,7 +58,7 @@ const CRATE_PAPERS = [
 ];
 /** The crate's folders, and what a file in them may be. */
 const CRATE_FOLDERS = {
-  src: /(\.rs|\/unicode\.bin|\/LICENSE-UNICODE)$/,
+  src: /(\.rs|\/(unicode|classes|clusters|forms)\.bin|\/LICENSE-UNICODE)$/,
   shaders: /\.wgsl$/,
   examples: /\.rs$/,
   docs: /\.md$/,
@@ -54,6 +69,7 @@ const NAMED = [
   "target/glue/framebatch_bg.wasm",
   "target/glue-scalar/framebatch_bg.wasm",
   "target/glue-embeddings/embeddings_bg.wasm",
+  "target/glue-tokenizers/tokenizers_bg.wasm",
 ];
 /** The crates of Rust itself, which stand under one name in the notices. */
 const RUST = ["core", "alloc", "std", "__rustc", "dlmalloc", "hashbrown"];
@@ -80,8 +96,15 @@ test("the npm package holds its scripts, types, WebAssembly and papers, nothing 
   );
   const expected = [
     ...PAPERS,
-    ...SCRIPTS.map((name) => `dist/${name}.js`),
+    ...SCRIPTS.flatMap((name) => [`dist/${name}.js`, `cjs/${name}.js`]),
+    ...PAGE_SCRIPTS.map((name) => `dist/${name}.js`),
+    ...HOLDERS.flatMap((name) => [`dist/${name}.js`, `dist/${name}-module.js`]),
     ...declared,
+    ...declared
+      .filter((name) => !/\binline\b/.test(name))
+      .map((name) => name.replace("dist/", "cjs/")),
+    "cjs/package.json",
+    ...FOLDERS.map((name) => `${name}/package.json`),
     ...WASM.map((name) => `wasm/${name}`),
   ];
   assert.deepEqual([...npm.files].sort(), expected.sort());
@@ -119,7 +142,10 @@ test("what a file of the npm package refers to is in it", () => {
     const imported = /(?:\bfrom|\bimport|\bimport\()\s*["'`](\.[^"'`]+)["'`]/g;
     for (const [, path] of text.matchAll(imported)) {
       references += 1;
-      const target = posix.join(posix.dirname(name), path);
+      const target = posix.join(
+        posix.dirname(name),
+        path.replace("?module", ""),
+      );
       const file = name.endsWith(".d.ts")
         ? target.replace(/\.js$/, ".d.ts")
         : target;
@@ -129,9 +155,9 @@ test("what a file of the npm package refers to is in it", () => {
   assert.ok(references > 100, `only ${references} imports were found`);
   assert.deepEqual(missing, []);
   const { exports: entries } = JSON.parse(read("package.json"));
-  for (const path of Object.values(entries).flatMap((entry) =>
-    typeof entry === "string" ? [entry] : Object.values(entry),
-  )) {
+  const pathsOf = (entry) =>
+    typeof entry === "string" ? [entry] : Object.values(entry).flatMap(pathsOf);
+  for (const path of pathsOf(entries)) {
     assert.ok(npm.files.includes(posix.normalize(path)), `${path} is missing`);
   }
 });

@@ -4,8 +4,8 @@
 // The types of what the libraries bring are checked too: nothing is skipped.
 
 import assert from "node:assert/strict";
-import { cp, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
@@ -14,6 +14,12 @@ import { packed, run } from "./packed.mjs";
 const APP = "every-entry";
 /** What the types of the React entry refer to. */
 const REACT_TYPES = ["@types/react", "csstype"];
+/** An app of the libraries that adapters are for, whose own types are not all without errors. */
+const LIBRARIES_APP = "libraries";
+const LIBRARIES = [
+  ...["@ai-sdk/provider", "@langchain/core", "@llamaindex/core"],
+  ...["@orama/orama", "ai", "svelte", "vue"],
+];
 const WAYS = [
   { module: "ESNext", moduleResolution: "bundler" },
   { module: "Node16", moduleResolution: "node16" },
@@ -23,7 +29,9 @@ const WAYS = [
 let npm;
 
 before(async () => {
-  npm = await packed([APP]);
+  npm = await packed([APP, LIBRARIES_APP]);
+  await link(APP, "vue");
+  for (const name of LIBRARIES) await link(LIBRARIES_APP, name);
   for (const name of REACT_TYPES) {
     const place = join(npm.folder, APP, "node_modules", name);
     await cp(join("node_modules", name), place, { recursive: true });
@@ -31,6 +39,13 @@ before(async () => {
 });
 
 after(() => npm?.remove());
+
+/** Gives an app a library of the workspace, which finds there what it needs itself. */
+async function link(app, name) {
+  const place = join(npm.folder, app, "node_modules", name);
+  await mkdir(dirname(place), { recursive: true });
+  await symlink(resolve("node_modules", name), place);
+}
 
 test("publint finds nothing", async () => {
   const { buffer } = new Uint8Array(await readFile(npm.tarball));
@@ -64,6 +79,27 @@ for (const way of WAYS) {
     await assert.doesNotReject(compiled, ({ stdout }) => assert.fail(stdout));
   });
 }
+
+test("the adapters are what the libraries ask for", async () => {
+  const app = join(npm.folder, LIBRARIES_APP);
+  const config = {
+    compilerOptions: {
+      ...{ module: "NodeNext", target: "ES2022", types: [], strict: true },
+      lib: ["ES2022", "DOM", "ESNext.Disposable"],
+      ...{ noEmit: true, skipLibCheck: true },
+      // The real ones are looked at in tests/databases.
+      paths: {
+        "@lancedb/lancedb/embedding": [
+          resolve("pkg-template/types/lancedb.d.ts"),
+        ],
+      },
+    },
+    include: ["main.ts"],
+  };
+  await writeFile(join(app, "tsconfig.json"), JSON.stringify(config));
+  const compiled = run("node_modules/.bin/tsc", ["-p", app]);
+  await assert.doesNotReject(compiled, ({ stdout }) => assert.fail(stdout));
+});
 
 test("an entry that the package does not have is no module", async () => {
   const app = join(npm.folder, APP);
