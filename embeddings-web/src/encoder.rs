@@ -20,7 +20,7 @@ impl WebEncoder {
     /// What callers are told: floats of a vector, layers, heads, tokens of the vocabulary, tokens
     /// of a text, types of tokens, 1 more than the id of a padding that has no position and
     /// otherwise 0, the number of the pooling, 1 where vectors have length 1, 1 where texts are put
-    /// in lower case.
+    /// in lower case, 1 where there is a table of positions.
     pub fn facts(&self) -> Vec<u32> {
         let Description {
             config, lowercase, ..
@@ -42,6 +42,7 @@ impl WebEncoder {
             pooling,
             config.normalize.into(),
             (*lowercase).into(),
+            config.has_position_table.into(),
         ]
     }
 
@@ -66,7 +67,8 @@ impl WebEncoder {
     /// A line for each tensor of the files: the number of the one that it is a part
     /// of; 1 where that is kept in 32-bit floats always, 2 where it goes through `byDistance`
     /// besides; the part's dimensions, those of the whole on the device, 1 where the name has a
-    /// prefix, name, file.
+    /// prefix, name, file. For one that no file has, which `computed` gives: its number, 3, and its
+    /// dimensions twice.
     pub fn weights(&self) -> String {
         let mut lines = Vec::new();
         for (number, weight) in weights(&self.0.config).iter().enumerate() {
@@ -74,6 +76,7 @@ impl WebEncoder {
                 Role::Matrix => "0",
                 Role::Vector => "1",
                 Role::Distances => "2",
+                Role::Neighbors | Role::Angles(_) => "3",
             };
             let text = |dims: &[u32]| {
                 let dims: Vec<String> = dims.iter().map(u32::to_string).collect();
@@ -85,6 +88,9 @@ impl WebEncoder {
                 Source::Encoder => "1",
                 Source::Head | Source::Module(_) => "0",
             };
+            if weight.parts.is_empty() {
+                lines.push([&number, role, &part, &whole].join(" "));
+            }
             let file = weight.source.file();
             for name in &weight.parts {
                 lines.push([&number, role, &part, &whole, has_prefix, name, file].join(" "));
@@ -97,6 +103,15 @@ impl WebEncoder {
     #[wasm_bindgen(js_name = byDistance)]
     pub fn by_distance(&self, table: &[f32]) -> Vec<f32> {
         by_distance(&self.0.config, table)
+    }
+
+    /// The floats of the tensor of this number, which no file has.
+    pub fn computed(&self, number: usize) -> Vec<f32> {
+        let list = weights(&self.0.config);
+        let floats = list
+            .get(number)
+            .map(|weight| weight.role.computed(&self.0.config));
+        floats.flatten().unwrap_or_default()
     }
 
     /// The chain of a text of so many tokens, which come with their types if it is typed, in words;

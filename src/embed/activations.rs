@@ -15,7 +15,7 @@ pub struct Activations {
     pub tokens: u64,
     /// Floats of a token's vector, and of the result.
     pub hidden: u64,
-    /// Floats between the two products of a feed-forward network.
+    /// Floats between the two products of a feed-forward network; of a gated one both halves.
     pub intermediate: u64,
 }
 
@@ -30,6 +30,8 @@ impl Activations {
     /// one layer takes less. With T tokens,
     /// H hidden and I intermediate floats that is `4 · (T · (2 · max(I, 3 · H) + H) + T + H)`,
     /// with T and H rounded up to 4 where they stand alone, and four words of numbers.
+    /// An encoder that gates, or turns queries and keys by their places, takes up to half as much
+    /// again.
     pub fn bytes(&self) -> u64 {
         let widest = self.intermediate.max(self.hidden.saturating_mul(3));
         let floats = widest.saturating_mul(2).saturating_add(self.hidden);

@@ -3,6 +3,7 @@
 //! What a folder says of a model becomes a [`Config`] in `folder`; what is computed by one is said
 //! in `forward`, and the names of its tensors in `weights`.
 
+use super::forward::max_layers;
 use crate::error::Error;
 use crate::graph::UnaryFn;
 use crate::graph::chain::MAX_HEAD;
@@ -19,6 +20,14 @@ pub enum Family {
     DistilBert,
     /// MPNet.
     Mpnet,
+    /// ModernBERT.
+    ModernBert,
+    /// NomicBERT.
+    NomicBert,
+    /// GTE, of Alibaba and of Snowflake.
+    Gte,
+    /// The third version of Jina's encoders.
+    JinaV3,
 }
 
 /// How the vectors of a text's tokens become one.
@@ -68,6 +77,80 @@ impl Activation {
     }
 }
 
+/// Where the norms of a layer are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormPlace {
+    /// Behind each sum with a residual.
+    After,
+    /// In front of the attention and of the feed-forward network, and once behind the last layer.
+    /// The first attention has none.
+    Before,
+}
+
+/// A gated feed-forward network, whose first product is two halves: the activation of one times the
+/// other (Shazeer, GLU Variants Improve Transformer, 2020).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// The activation is of the first half.
+    First,
+    /// The activation is of the second half.
+    Second,
+}
+
+/// Queries and keys that are turned by their places (Su and others, RoFormer, 2021, section 3.2):
+/// each float of the first half of a head with one of the second, by an angle that grows with the
+/// place, at the pace `scale` · `theta`^(−2 · i / size) for float `i`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rotation {
+    /// The base of the paces.
+    pub theta: f64,
+    /// What all paces are multiplied by, above 0 and at most 1.
+    pub scale: f64,
+}
+
+/// Layers whose tokens attend only to their neighbors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Near {
+    /// How far away a neighbor may be.
+    pub reach: u32,
+    /// Whether each layer is one of these.
+    pub layers: Vec<bool>,
+    /// How queries and keys are turned there.
+    pub rotation: Rotation,
+}
+
+/// Which tokens those of a layer attend to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// To all of the text.
+    All,
+    /// To neighbors.
+    Near,
+}
+
+/// Which products and norms have a bias.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Biases {
+    /// The products around an attention.
+    pub attention: bool,
+    /// The first product of a feed-forward network.
+    pub inner: bool,
+    /// The second product of a feed-forward network.
+    pub outer: bool,
+    /// Norms.
+    pub norms: bool,
+}
+
+impl Biases {
+    /// Everywhere, as BERT has them.
+    pub const ALL: Biases = Biases {
+        attention: true,
+        inner: true,
+        outer: true,
+        norms: true,
+    };
+}
+
 /// Where a tensor is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -104,11 +187,13 @@ pub struct Dense {
     pub has_bias: bool,
     /// What is done with each float that comes out.
     pub activation: Activation,
+    /// The name of the norm behind that, without `.weight`; it has no bias.
+    pub norm: Option<String>,
 }
 
 /// An encoder: embeddings of tokens, of positions and of types, then layers of attention and a
-/// feed-forward network, each with a residual and a norm behind it (Devlin and others, 2018,
-/// section 3 and appendix A.2), then what makes one vector of the tokens' vectors.
+/// feed-forward network, each with a residual and a norm (Devlin and others, 2018, section 3 and
+/// appendix A.2), then what makes one vector of the tokens' vectors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// How the tensors are named.
@@ -123,10 +208,18 @@ pub struct Config {
     pub intermediate: u32,
     /// What is done between the two products of a feed-forward network.
     pub activation: Activation,
+    /// Whether a feed-forward network is gated, and which half gates.
+    pub gate: Option<Gate>,
+    /// Where the norms of a layer are.
+    pub norm_place: NormPlace,
+    /// Which products and norms have a bias.
+    pub biases: Biases,
     /// Tokens of the vocabulary: all ids are below.
     pub vocab: u32,
-    /// Rows of the table of positions.
+    /// The positions that there are: rows of the table of positions, where there is one.
     pub positions: u32,
+    /// Whether there is a table of positions.
+    pub has_position_table: bool,
     /// The row of a text's first token in the table of positions: 0, and where texts are padded
     /// with an id that has no position, 1 + that id.
     pub first_position: u32,
@@ -136,6 +229,10 @@ pub struct Config {
     /// Whether how far apart two tokens are adds to the score of an attention, by one table for all
     /// layers (Raffel and others, 2020, section 2.1).
     pub has_distance_bias: bool,
+    /// How queries and keys are turned by their places, in the layers that attend to all tokens.
+    pub rotation: Option<Rotation>,
+    /// The layers that attend only to neighbors; these turn queries and keys too.
+    pub near: Option<Near>,
     /// The number that is added to variances before their square root is taken.
     pub epsilon: f32,
     /// How tokens become one vector.
@@ -150,10 +247,7 @@ pub struct Config {
     pub max_tokens: u32,
 }
 
-/// The most layers whose nodes fit a chain: 37 for each layer, and 62 besides.
-pub(super) const MAX_LAYERS: u32 = 26;
-
-/// The most layers behind the pooling whose nodes fit a chain as well: 6 for each.
+/// The most layers behind the pooling.
 pub(super) const MAX_DENSE: usize = 4;
 
 impl Config {
@@ -162,9 +256,32 @@ impl Config {
         self.cut.unwrap_or(self.pooled())
     }
 
+    /// Floats that the first product of a feed-forward network gives.
+    pub(super) fn inner(&self) -> u32 {
+        let halves = if self.gate.is_some() { 2 } else { 1 };
+        self.intermediate.saturating_mul(halves)
+    }
+
     /// Floats of the vector before it is cut.
     pub(super) fn pooled(&self) -> u32 {
         self.dense.last().map_or(self.hidden, |last| last.outputs)
+    }
+
+    /// Which tokens those of a layer attend to.
+    pub fn sight(&self, layer: u32) -> Sight {
+        let near = self.near.as_ref();
+        match near.and_then(|near| near.layers.get(layer as usize)) {
+            Some(true) => Sight::Near,
+            _ => Sight::All,
+        }
+    }
+
+    /// How queries and keys are turned where tokens have this sight.
+    pub fn rotation(&self, sight: Sight) -> Option<Rotation> {
+        match sight {
+            Sight::All => self.rotation,
+            Sight::Near => self.near.as_ref().map(|near| near.rotation),
+        }
     }
 
     /// The id that texts are padded with, where that id has no position.
@@ -203,13 +320,14 @@ impl Config {
             ];
             return Err(refuse("num_attention_heads", self.heads, &rule.concat()));
         }
-        if self.layers > MAX_LAYERS {
-            let rule = ["must be at most ", &MAX_LAYERS.to_string()].concat();
-            return Err(refuse("num_hidden_layers", self.layers, &rule));
+        let turns = self.rotation.is_some() || self.near.is_some();
+        if turns && !(self.hidden / self.heads).is_multiple_of(2) {
+            let rule = "must leave heads an even number of floats";
+            return Err(refuse("num_attention_heads", self.heads, rule));
         }
         for (field, rows) in [
             ("vocab_size", self.vocab),
-            ("intermediate_size", self.intermediate),
+            ("intermediate_size", self.inner()),
             ("max_position_embeddings", self.positions),
             ("type_vocab_size", self.types),
             ("hidden_size", self.hidden.saturating_mul(3)),
@@ -238,7 +356,13 @@ impl Config {
                 .concat(),
             ));
         }
-        self.validate_dense()
+        self.validate_dense()?;
+        let most = max_layers(self)?;
+        if self.layers > most {
+            let rule = ["must be at most ", &most.to_string()].concat();
+            return Err(refuse("num_hidden_layers", self.layers, &rule));
+        }
+        Ok(())
     }
 
     fn validate_dense(&self) -> Result<(), Error> {

@@ -3,10 +3,12 @@
 //!
 //! Which parts there are is read from the [`Config`]; no family is named here.
 
-use super::config::{Config, Dense, Pooling};
-use super::weights::Weight;
+use super::config::{Config, Dense, Gate, NormPlace, Pooling, Sight};
+use super::weights::{Role, Weight};
 use crate::error::Error;
-use crate::graph::chain::{Axes, Chain, Heads, Home, Norm, Reduction, Store, StoreExtent};
+use crate::graph::chain::{
+    Axes, Chain, Heads, Home, MAX_NODES, Norm, Reduction, Store, StoreExtent,
+};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId, UnaryFn};
 use crate::tensor::DType;
@@ -90,14 +92,44 @@ fn record(config: &Config, tokens: Tokens, homes: &[Home]) -> Result<(Chain, Nod
     };
     let mut pass = Pass::new(config, chain, &weights, homes)?;
     let mut x = pass.embed(ids, types, count)?;
-    if config.has_distance_bias {
-        pass.distances(count)?;
-    }
-    for _ in 0..config.layers {
-        x = pass.layer(x)?;
+    pass.share(super::weights::shared(config).iter(), count)?;
+    for number in 0..config.layers {
+        x = pass.layer(x, number)?;
     }
     let vector = pass.vector(x, count)?;
     Ok((pass.chain, vector))
+}
+
+/// The most layers whose nodes fit a chain; of few layers they always do.
+///
+/// # Errors
+///
+/// The errors of [`forward`], for a configuration that makes no sense otherwise.
+pub(super) fn max_layers(config: &Config) -> Result<u32, Error> {
+    let tokens = match config.types {
+        0 | 1 => Tokens::Ids(1),
+        _ => Tokens::Typed(1),
+    };
+    let nodes = |layers| {
+        let config = Config {
+            layers,
+            ..config.clone()
+        };
+        let homes = vec![Home::Resident; super::weights(&config).len()];
+        Ok(forward_into(&config, tokens, &homes)?.nodes().len())
+    };
+    // So many that all kinds of layers are among them.
+    let kinds = |layers| {
+        let seen = |sight| (0..layers).any(|layer| config.sight(layer) == sight);
+        [Sight::All, Sight::Near].map(seen)
+    };
+    let few = (2..config.layers).find(|few| kinds(*few) == kinds(config.layers));
+    let Some(few) = few else {
+        return Ok(u32::MAX);
+    };
+    let (fewer, more): (usize, usize) = (nodes(few)?, nodes(few + 1)?);
+    let left = MAX_NODES.saturating_sub(fewer) / (more - fewer).max(1);
+    Ok(few.saturating_add(u32::try_from(left).unwrap_or(u32::MAX)))
 }
 
 /// A chain that is being recorded. Each operation takes the next of the weights.
@@ -108,8 +140,18 @@ pub(super) struct Pass<'a> {
     epsilon: NodeId,
     scale: NodeId,
     least_length: NodeId,
+    /// What layers share.
+    shared: Shared,
+}
+
+/// What layers whose tokens have the same sight share: of those that attend to all tokens first,
+/// then of those that attend to neighbors.
+#[derive(Default)]
+struct Shared {
     /// What is added to scores, by heads and distances.
-    bias: Option<NodeId>,
+    biases: [Option<NodeId>; 2],
+    /// The cosines and the sines that queries and keys are turned by.
+    angles: [Option<[NodeId; 2]>; 2],
 }
 
 /// The end of a slice that goes to the end of its axis.
@@ -134,7 +176,7 @@ impl<'a> Pass<'a> {
             chain,
             config,
             weights: inputs.into_iter(),
-            bias: None,
+            shared: Shared::default(),
         })
     }
 
@@ -149,11 +191,15 @@ impl<'a> Pass<'a> {
         types: Option<NodeId>,
         tokens: u32,
     ) -> Result<NodeId, Error> {
-        let (words, positions) = (self.weight()?, self.weight()?);
-        let first = self.config.first_position as i32;
-        let rows = (first, first + tokens as i32, 1);
+        let words = self.weight()?;
         let words = self.chain.gather(words, ids, 0)?;
-        let positions = self.chain.slice(positions, &[rows])?;
+        let mut positions = None;
+        if self.config.has_position_table {
+            let table = self.weight()?;
+            let first = self.config.first_position as i32;
+            let rows = (first, first + tokens as i32, 1);
+            positions = Some(self.chain.slice(table, &[rows])?);
+        }
         let mut typed = None;
         if self.config.types > 0 {
             let table = self.weight()?;
@@ -169,57 +215,145 @@ impl<'a> Pass<'a> {
     pub(super) fn sum(
         &mut self,
         words: NodeId,
-        positions: NodeId,
+        positions: Option<NodeId>,
         types: Option<NodeId>,
     ) -> Result<NodeId, Error> {
-        let x = match types {
-            Some(types) => self.add(words, types)?,
-            None => words,
-        };
-        let x = self.add(x, positions)?;
-        self.norm(x)
+        let mut x = words;
+        for table in [types, positions].into_iter().flatten() {
+            x = self.add(x, table)?;
+        }
+        self.norm(x, self.config.biases.norms)
     }
 
-    /// Takes the biases of the distances that the tokens of a text have: those of the longest text
-    /// without the furthest.
-    pub(super) fn distances(&mut self, tokens: u32) -> Result<(), Error> {
-        let bias = self.weight()?;
-        let middle = self.config.max_tokens as i32;
-        let tokens = tokens as i32;
-        let columns = (middle - tokens, middle + tokens - 1, 1);
-        self.bias = Some(self.chain.slice(bias, &[(0, END, 1), columns])?);
+    /// Takes these of the tensors that layers share, as far as a text of so many tokens needs them:
+    /// of biases those of its distances, which are those of the longest text without the furthest.
+    pub(super) fn share<'b>(
+        &mut self,
+        weights: impl Iterator<Item = &'b Weight>,
+        tokens: u32,
+    ) -> Result<(), Error> {
+        let (tokens, longest) = (tokens as i32, self.config.max_tokens as i32);
+        for weight in weights {
+            let table = self.weight()?;
+            if let Role::Angles(sight) = weight.role {
+                let mut half = |at: i32| {
+                    let parts = [(0, tokens, 1), (0, 1, 1), (at, at + 1, 1)];
+                    self.chain.slice(table, &parts)
+                };
+                self.shared.angles[sight as usize] = Some([half(0)?, half(1)?]);
+                continue;
+            }
+            let columns = (longest - tokens, longest + tokens - 1, 1);
+            let bias = self.chain.slice(table, &[(0, END, 1), columns])?;
+            let sight = match weight.role {
+                Role::Neighbors => Sight::Near,
+                _ => Sight::All,
+            };
+            self.shared.biases[sight as usize] = Some(bias);
+        }
         Ok(())
     }
 
-    pub(super) fn layer(&mut self, x: NodeId) -> Result<NodeId, Error> {
-        let projected = self.linear(x)?;
+    /// The layer of this number.
+    pub(super) fn layer(&mut self, x: NodeId, number: u32) -> Result<NodeId, Error> {
+        let sight = self.config.sight(number);
+        match self.config.norm_place {
+            NormPlace::After => {
+                let seen = self.attend(x, sight)?;
+                let seen = self.add(seen, x)?;
+                let x = self.norm(seen, self.config.biases.norms)?;
+                let fed = self.feed(x)?;
+                let fed = self.add(fed, x)?;
+                self.norm(fed, self.config.biases.norms)
+            }
+            NormPlace::Before => {
+                let normed = match number {
+                    0 => x,
+                    _ => self.norm(x, self.config.biases.norms)?,
+                };
+                let seen = self.attend(normed, sight)?;
+                let x = self.add(seen, x)?;
+                let normed = self.norm(x, self.config.biases.norms)?;
+                let fed = self.feed(normed)?;
+                self.add(fed, x)
+            }
+        }
+    }
+
+    fn attend(&mut self, x: NodeId, sight: Sight) -> Result<NodeId, Error> {
+        let biases = self.config.biases.attention;
+        let projected = self.linear(x, biases)?;
         let hidden = self.config.hidden as i32;
-        let mut part = |k: i32| {
-            let columns = (k * hidden, (k + 1) * hidden, 1);
-            self.chain.slice(projected, &[(0, END, 1), columns])
+        let turned = match self.shared.angles[sight as usize] {
+            None => projected,
+            Some(angles) => self.turn(projected, angles)?,
         };
-        let parts = [part(0)?, part(1)?, part(2)?];
+        let mut part = |of: NodeId, k: i32| {
+            let columns = (k * hidden, (k + 1) * hidden, 1);
+            self.chain.slice(of, &[(0, END, 1), columns])
+        };
+        let parts = [part(turned, 0)?, part(turned, 1)?, part(projected, 2)?];
         let heads = Heads {
             count: self.config.heads,
             is_causal: false,
         };
-        let seen = match self.bias {
+        let seen = match self.shared.biases[sight as usize] {
             None => self.chain.attention(heads, parts, self.scale)?,
             Some(bias) => (self.chain).biased_attention(heads, parts, self.scale, bias)?,
         };
-        let seen = self.linear(seen)?;
-        let seen = self.add(seen, x)?;
-        let x = self.norm(seen)?;
-        let inner = self.linear(x)?;
-        let inner = self.unary(self.config.activation.function(), inner)?;
-        let inner = self.linear(inner)?;
-        let inner = self.add(inner, x)?;
-        self.norm(inner)
+        self.linear(seen, biases)
+    }
+
+    /// Turns queries and keys, which lie side by side, by the angles of their places.
+    fn turn(&mut self, x: NodeId, [cosine, sine]: [NodeId; 2]) -> Result<NodeId, Error> {
+        let Config { hidden, heads, .. } = *self.config;
+        let chain = &mut self.chain;
+        let tokens = chain.node(x).shape.dims()[0];
+        let halves = Shape::new(&[tokens, 3 * heads, 2, hidden / heads / 2])?;
+        let x = chain.reshape(x, halves)?;
+        let mut half = |at: i32| {
+            let parts = [(0, END, 1), (0, 2 * heads as i32, 1), (at, at + 1, 1)];
+            chain.slice(x, &parts)
+        };
+        let (a, b) = (half(0)?, half(1)?);
+        let mut times = |x, y| chain.binary(BinaryFn::Mul, x, y);
+        let first = [times(a, cosine)?, times(b, sine)?];
+        let second = [times(b, cosine)?, times(a, sine)?];
+        let first = chain.binary(BinaryFn::Sub, first[0], first[1])?;
+        let second = chain.binary(BinaryFn::Add, second[0], second[1])?;
+        let turned = chain.concat(&[first, second], 2)?;
+        chain.reshape(turned, Shape::new(&[tokens, 2 * hidden])?)
+    }
+
+    fn feed(&mut self, x: NodeId) -> Result<NodeId, Error> {
+        let config = self.config;
+        let function = config.activation.function();
+        let inner = self.linear(x, config.biases.inner)?;
+        let inner = match config.gate {
+            None => self.unary(function, inner)?,
+            Some(gate) => {
+                let width = config.intermediate as i32;
+                let mut half = |at: i32| {
+                    let columns = (at * width, (at + 1) * width, 1);
+                    self.chain.slice(inner, &[(0, END, 1), columns])
+                };
+                let halves = [half(0)?, half(1)?];
+                let gates = usize::from(gate == Gate::Second);
+                let gating = self.unary(function, halves[gates])?;
+                self.chain
+                    .binary(BinaryFn::Mul, gating, halves[1 - gates])?
+            }
+        };
+        self.linear(inner, config.biases.outer)
     }
 
     /// What becomes of the last layer's vectors.
     pub(super) fn vector(&mut self, x: NodeId, tokens: u32) -> Result<NodeId, Error> {
         let config = self.config;
+        let x = match config.norm_place {
+            NormPlace::After => x,
+            NormPlace::Before => self.norm(x, self.config.biases.norms)?,
+        };
         let mut vector = self.pool(x, tokens)?;
         for layer in &config.dense {
             vector = self.dense(layer, vector)?;
@@ -240,11 +374,12 @@ impl<'a> Pass<'a> {
     }
 
     fn dense(&mut self, layer: &Dense, x: NodeId) -> Result<NodeId, Error> {
-        let x = match layer.has_bias {
-            true => self.linear(x)?,
-            false => self.product(x)?,
-        };
-        self.unary(layer.activation.function(), x)
+        let x = self.linear(x, layer.has_bias)?;
+        let x = self.unary(layer.activation.function(), x)?;
+        match layer.norm {
+            Some(_) => self.norm(x, false),
+            None => Ok(x),
+        }
     }
 
     /// Cuts and normalizes a vector, where the model does.
@@ -259,18 +394,22 @@ impl<'a> Pass<'a> {
         self.chain.norm(Norm::Normalize, vector, 0, least)
     }
 
-    /// x · weightᵀ.
-    fn product(&mut self, x: NodeId) -> Result<NodeId, Error> {
+    /// x · weightᵀ, and + bias where there is one.
+    fn linear(&mut self, x: NodeId, has_bias: bool) -> Result<NodeId, Error> {
         let weight = self.weight()?;
         let weight = self.chain.transpose(weight, &[])?;
-        self.chain.matmul(x, weight)
+        let product = self.chain.matmul(x, weight)?;
+        self.bias(product, has_bias)
     }
 
-    /// x · weightᵀ + bias.
-    fn linear(&mut self, x: NodeId) -> Result<NodeId, Error> {
-        let product = self.product(x)?;
-        let bias = self.weight()?;
-        self.add(product, bias)
+    fn bias(&mut self, x: NodeId, is_there: bool) -> Result<NodeId, Error> {
+        match is_there {
+            true => {
+                let bias = self.weight()?;
+                self.add(x, bias)
+            }
+            false => Ok(x),
+        }
     }
 
     fn unary(&mut self, function: Option<UnaryFn>, x: NodeId) -> Result<NodeId, Error> {
@@ -280,11 +419,11 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn norm(&mut self, x: NodeId) -> Result<NodeId, Error> {
-        let (weight, bias) = (self.weight()?, self.weight()?);
+    fn norm(&mut self, x: NodeId, has_bias: bool) -> Result<NodeId, Error> {
+        let weight = self.weight()?;
         let x = self.chain.norm(Norm::Layer, x, -1, Some(self.epsilon))?;
         let x = self.chain.binary(BinaryFn::Mul, x, weight)?;
-        self.add(x, bias)
+        self.bias(x, has_bias)
     }
 
     fn add(&mut self, a: NodeId, b: NodeId) -> Result<NodeId, Error> {

@@ -7,6 +7,7 @@ mod activations;
 mod config;
 mod fidelity;
 mod forward;
+mod positions;
 mod stages;
 mod weights;
 
@@ -15,11 +16,15 @@ pub mod json;
 pub mod tokenizer;
 
 pub use activations::Activations;
-pub use config::{Activation, Config, Dense, Family, Pooling, Source};
+pub use config::{
+    Activation, Biases, Config, Dense, Family, Gate, Near, NormPlace, Pooling, Rotation, Sight,
+    Source,
+};
 pub use fidelity::{MOST_TOKENS, TEXTS, check_fidelity, cosine, drawn_ids};
 pub use forward::{Tokens, forward, forward_into, numbers};
+pub use positions::by_distance;
 pub use stages::Stage;
-pub use weights::{Role, Weight, by_distance, prefixes, weights};
+pub use weights::{Role, Weight, prefixes, weights};
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;

@@ -1,11 +1,9 @@
 //! The forward pass in stages, each a chain of its own, for whoever holds the weights of one stage at
 //! a time. One after another they compute what [`forward`](super::forward) does at once.
 
-use std::ops::Range;
-
 use super::config::Config;
 use super::forward::{Pass, refuse};
-use super::weights::weights;
+use super::weights::{Weight, behind, embedded, layer, shared, tables, weights};
 use crate::error::Error;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
@@ -17,8 +15,8 @@ pub enum Stage {
     /// From ids to a vector for each token, `[tokens, hidden]`.
     Embeddings,
     /// The same from rows of the tables, for whoever has these and not the tables: those of the
-    /// words and of the positions, `[tokens, hidden]` each, and that of the first type, `[1,
-    /// hidden]`, where there are types.
+    /// words, those of the positions, where there is a table of them, `[tokens, hidden]` each, and
+    /// that of the first type, `[1, hidden]`, where there are types.
     Rows,
     /// The layer of this number, from vectors to vectors.
     Layer(u32),
@@ -27,26 +25,31 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The places in [`weights`](super::weights) of the tensors that the stage reads. The biases of
-    /// distances, which all layers share, come first.
+    /// The places in [`weights`](super::weights) of the tensors that the stage reads. Those that
+    /// layers share come first.
     pub fn weights(self, config: &Config) -> Vec<usize> {
-        const NORM: usize = 2;
-        const LAYER: usize = 12;
-        let tables = 2 + usize::from(config.types > 0);
-        let embedded = tables + NORM;
-        let layers = embedded + usize::from(config.has_distance_bias);
-        let layer = |number: u32| layers + LAYER * number as usize;
-        let own: Range<usize> = match self {
-            Stage::Embeddings => 0..embedded,
-            Stage::Rows => tables..embedded,
-            Stage::Layer(number) => layer(number)..layer(number + 1),
-            Stage::Vector => layer(config.layers)..weights(config).len(),
+        let embedded = embedded(config).len();
+        let shared = shared(config);
+        let layers = embedded + shared.len();
+        let before = |number: u32| {
+            let each = (0..number).map(|number| layer(config, number).len());
+            layers + each.sum::<usize>()
         };
-        let shared = match self {
-            Stage::Layer(_) => embedded..layers,
-            _ => 0..0,
-        };
-        shared.chain(own).collect()
+        match self {
+            Stage::Embeddings => (0..embedded).collect(),
+            Stage::Rows => (tables(config)..embedded).collect(),
+            Stage::Layer(number) => {
+                let sight = config.sight(number);
+                let own = before(number)..before(number + 1);
+                let all = shared.iter().enumerate();
+                let read = all.filter(|(_, weight)| weight.role.is_shared(sight));
+                read.map(|(at, _)| embedded + at).chain(own).collect()
+            }
+            Stage::Vector => {
+                let from = before(config.layers);
+                (from..from + behind(config).len()).collect()
+            }
+        }
     }
 
     /// The chain of a text of so many tokens. Its inputs are what comes with the call, and then the
@@ -77,9 +80,11 @@ impl Stage {
             Stage::Embeddings => given(&[tokens], DType::U32)?,
             _ => given(&rows, DType::F32)?,
         };
-        let (mut positions, mut types) = (first, None);
+        let (mut positions, mut types) = (None, None);
         if self == Stage::Rows {
-            positions = given(&rows, DType::F32)?;
+            if config.has_position_table {
+                positions = Some(given(&rows, DType::F32)?);
+            }
             if config.types > 0 {
                 types = Some(given(&[1, config.hidden], DType::F32)?);
             }
@@ -88,11 +93,10 @@ impl Stage {
         let result = match self {
             Stage::Embeddings => pass.embed(first, None, tokens)?,
             Stage::Rows => pass.sum(first, positions, types)?,
-            Stage::Layer(_) => {
-                if config.has_distance_bias {
-                    pass.distances(tokens)?;
-                }
-                pass.layer(first)?
+            Stage::Layer(number) => {
+                let is_shared = |weight: &&Weight| weight.role.is_shared(config.sight(number));
+                pass.share(own.iter().filter(is_shared), tokens)?;
+                pass.layer(first, number)?
             }
             Stage::Vector => pass.vector(first, tokens)?,
         };

@@ -16,17 +16,48 @@ fn config() -> Config {
         heads: 2,
         intermediate: 256,
         activation: Activation::Gelu,
+        gate: None,
+        norm_place: NormPlace::After,
+        biases: Biases::ALL,
         vocab: 200,
         positions: 40,
+        has_position_table: true,
         first_position: 0,
         types: 2,
         has_distance_bias: false,
+        rotation: None,
+        near: None,
         epsilon: 1e-12,
         pooling: Pooling::Mean,
         dense: Vec::new(),
         cut: None,
         normalize: true,
         max_tokens: 32,
+    }
+}
+
+/// An encoder as ModernBERT: norms in front, gated, turned, every third layer attending to all.
+fn modern() -> Config {
+    let rotation = |theta| Rotation { theta, scale: 1.0 };
+    Config {
+        family: Family::ModernBert,
+        gate: Some(Gate::First),
+        norm_place: NormPlace::Before,
+        biases: Biases {
+            attention: false,
+            inner: false,
+            outer: false,
+            norms: false,
+        },
+        has_position_table: false,
+        types: 0,
+        rotation: Some(rotation(160_000.0)),
+        near: Some(Near {
+            reach: 4,
+            layers: (0..1024).map(|layer| layer % 3 != 0).collect(),
+            rotation: rotation(10_000.0),
+        }),
+        ..config()
     }
 }
 
@@ -38,13 +69,14 @@ fn dense(number: u32, outputs: u32) -> Dense {
         outputs,
         has_bias: true,
         activation: Activation::Tanh,
+        norm: None,
     }
 }
 
 fn homes(config: &Config, matrix: Home) -> Vec<Home> {
     let home = |weight: &Weight| match weight.role {
         Role::Matrix => matrix,
-        Role::Vector | Role::Distances => Home::Resident,
+        _ => Home::Resident,
     };
     weights(config).iter().map(home).collect()
 }
@@ -117,6 +149,63 @@ fn distances_are_those_of_transformers() {
     }
 }
 
+/// Cosines and sines are those of the standard library, at places far into a text too.
+#[test]
+fn angles_grow_with_the_place() {
+    let config = Config {
+        max_tokens: 4000,
+        ..modern()
+    };
+    for (sight, theta) in [(Sight::All, 160_000.0_f64), (Sight::Near, 10_000.0)] {
+        let angles = Role::Angles(sight).computed(&config).unwrap();
+        assert_eq!(angles.len(), 4000 * 32);
+        for place in [0, 1, 2, 31, 700, 3999] {
+            for at in 0..16 {
+                let pace = theta.powf(-2.0 * at as f64 / 32.0);
+                let angle = pace * place as f64;
+                let found = |half: usize| f64::from(angles[place * 32 + half * 16 + at]);
+                let apart = (found(0) - angle.cos())
+                    .abs()
+                    .max((found(1) - angle.sin()).abs());
+                assert!(apart < 1e-7, "{sight:?}, {place}, {at}: {apart}");
+            }
+        }
+    }
+}
+
+#[test]
+fn neighbors_are_those_within_reach() {
+    let biases = Role::Neighbors.computed(&modern()).unwrap();
+    assert_eq!(biases.len(), 2 * 63);
+    for head in biases.chunks(63) {
+        for (at, bias) in head.iter().enumerate() {
+            let is_near = at.abs_diff(31) <= 4;
+            assert_eq!(*bias == 0.0, is_near, "{at}");
+            assert!(is_near || *bias < -1e29);
+        }
+    }
+}
+
+/// The largest encoders of each kind fit a chain.
+#[test]
+fn layers_end_where_a_chain_is_full() {
+    for (config, least) in [(config(), 26), (modern(), 24)] {
+        let full = Config {
+            layers: 1024,
+            ..config
+        };
+        let error = full.validate().unwrap_err().to_string();
+        let most = error.strip_prefix("config.json: num_hidden_layers must be at most ");
+        let most = most.and_then(|rest| rest.split(',').next()).unwrap();
+        let layers: u32 = most.parse().unwrap();
+        assert!(layers >= least, "{layers}");
+        let fits = Config { layers, ..full };
+        fits.validate().unwrap();
+        let homes = homes(&fits, Home::Resident);
+        forward_into(&fits, Tokens::Ids(3), &homes).unwrap();
+    }
+}
+
 #[test]
 fn a_layer_takes_seven_dispatches() {
     for pooling in [
@@ -135,6 +224,17 @@ fn a_layer_takes_seven_dispatches() {
             assert!(stages <= 7 * 2 + 3, "{pooling:?}, {matrix:?}: {stages}");
         }
     }
+}
+
+/// Beside BERT's seven there are two that turn, one for each half of a head, and one that gates.
+#[test]
+fn a_layer_of_modernbert_takes_ten_dispatches() {
+    let stages = |layers| {
+        let config = Config { layers, ..modern() };
+        let chain = forward(&config, Tokens::Ids(9), &homes(&config, Home::Resident)).unwrap();
+        fuse(&chain).0.stages.len()
+    };
+    assert_eq!(stages(6) - stages(5), 10);
 }
 
 /// Stages share a pipeline where their kernels are the same text, and nowhere else.
@@ -221,7 +321,13 @@ fn sizes_that_cannot_work_are_refused() {
             },
             "num_attention_heads must divide hidden_size 516 into heads of at most 128 floats, got 4",
         ),
-        (most(27), "num_hidden_layers must be at most 26, got 27"),
+        (
+            Config {
+                layers: 27,
+                ..largest
+            },
+            "num_hidden_layers must be at most 26, got 27",
+        ),
         (
             Config {
                 vocab: u32::MAX,
@@ -325,6 +431,31 @@ fn activations_are_the_slots_of_the_plan() {
                     _ => assert_eq!(planned, foreseen, "{each:?}, {layers} layers"),
                 }
             }
+        }
+    }
+}
+
+/// Of an encoder that turns and gates a text takes at most half as much again, where both halves are
+/// counted.
+#[test]
+fn activations_hold_for_modernbert() {
+    for intermediate in [40, 256] {
+        for layers in [1, 2, 7] {
+            let sizes = Config {
+                intermediate,
+                layers,
+                ..modern()
+            };
+            let each = Activations {
+                tokens: 32,
+                hidden: 64,
+                intermediate: 2 * u64::from(intermediate),
+            };
+            let planned = planned_bytes(&sizes, 32, 3);
+            assert!(
+                2 * planned <= 3 * 3 * each.bytes(),
+                "{intermediate}, {layers}: {planned}"
+            );
         }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! A family is a row of a table of names.
 
-use super::config::{Config, Family, Source};
+use super::config::{Config, Family, NormPlace, Sight, Source};
+use super::positions;
 
 /// The part that a tensor plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,32 @@ pub enum Role {
     /// A bias by how far apart tokens are, which is kept in 32-bit floats and comes to the device as
     /// [`by_distance`] lays it out.
     Distances,
+    /// What is added to scores so that tokens attend to neighbors alone. No file has it.
+    Neighbors,
+    /// The cosines and sines that queries and keys are turned by, where tokens have this sight. No
+    /// file has them.
+    Angles(Sight),
+}
+
+impl Role {
+    /// The floats of a tensor that no file has; `None` for one that a file has.
+    pub fn computed(self, config: &Config) -> Option<Vec<f32>> {
+        match self {
+            Role::Matrix | Role::Vector | Role::Distances => None,
+            Role::Neighbors => Some(positions::neighbors(config)),
+            Role::Angles(sight) => Some(positions::angles(config, sight)),
+        }
+    }
+
+    /// Whether the tensor is of all layers whose tokens have this sight.
+    pub(super) fn is_shared(self, of: Sight) -> bool {
+        match self {
+            Role::Matrix | Role::Vector => false,
+            Role::Distances => of == Sight::All,
+            Role::Neighbors => of == Sight::Near,
+            Role::Angles(sight) => of == sight,
+        }
+    }
 }
 
 /// A tensor on the device.
@@ -26,7 +53,7 @@ pub struct Weight {
     pub source: Source,
     /// Names of the file's tensors that this tensor is made of, without a prefix of [`prefixes`].
     /// The parts are equally long and lie one behind the other along the first axis: queries,
-    /// keys and values are one product.
+    /// keys and values are one product. None for a tensor that no file has.
     pub parts: Vec<String>,
     /// The dimensions of all parts together, in the file.
     pub stored: Vec<u32>,
@@ -37,7 +64,7 @@ pub struct Weight {
 impl Weight {
     /// The dimensions of each part.
     pub fn part_dims(&self) -> Vec<u32> {
-        let parts = u32::try_from(self.parts.len()).unwrap_or(1); // One, or three.
+        let parts = u32::try_from(self.parts.len()).unwrap_or(1).max(1);
         let mut dims = self.stored.clone();
         dims[0] /= parts;
         dims
@@ -47,26 +74,32 @@ impl Weight {
 /// The names of a family's tensors. Those of a layer have the layer's number in front.
 struct Names {
     prefixes: &'static [&'static str],
+    words: &'static str,
+    embedded_norm: &'static str,
     layers: &'static str,
-    projections: [&'static str; 3],
+    /// Queries, keys and values, if they are not one tensor.
+    projections: &'static [&'static str],
     attended: &'static str,
     attended_norm: &'static str,
-    inner: &'static str,
+    /// The halves of a gated network, if they are not one tensor.
+    inner: &'static [&'static str],
     outer: &'static str,
     outer_norm: &'static str,
 }
 
 const BERT: Names = Names {
     prefixes: &["", "bert.", "roberta."],
+    words: "embeddings.word_embeddings",
+    embedded_norm: "embeddings.LayerNorm",
     layers: "encoder.layer.",
-    projections: [
+    projections: &[
         "attention.self.query",
         "attention.self.key",
         "attention.self.value",
     ],
     attended: "attention.output.dense",
     attended_norm: "attention.output.LayerNorm",
-    inner: "intermediate.dense",
+    inner: &["intermediate.dense"],
     outer: "output.dense",
     outer_norm: "output.LayerNorm",
 };
@@ -74,21 +107,75 @@ const BERT: Names = Names {
 const DISTILBERT: Names = Names {
     prefixes: &["", "distilbert."],
     layers: "transformer.layer.",
-    projections: ["attention.q_lin", "attention.k_lin", "attention.v_lin"],
+    projections: &["attention.q_lin", "attention.k_lin", "attention.v_lin"],
     attended: "attention.out_lin",
     attended_norm: "sa_layer_norm",
-    inner: "ffn.lin1",
+    inner: &["ffn.lin1"],
     outer: "ffn.lin2",
     outer_norm: "output_layer_norm",
+    ..BERT
 };
 
 const MPNET: Names = Names {
     prefixes: &["", "mpnet."],
-    projections: ["attention.attn.q", "attention.attn.k", "attention.attn.v"],
+    projections: &["attention.attn.q", "attention.attn.k", "attention.attn.v"],
     attended: "attention.attn.o",
     attended_norm: "attention.LayerNorm",
     ..BERT
 };
+
+const MODERNBERT: Names = Names {
+    prefixes: &["", "model."],
+    words: "embeddings.tok_embeddings",
+    embedded_norm: "embeddings.norm",
+    layers: "layers.",
+    projections: &["attn.Wqkv"],
+    attended: "attn.Wo",
+    attended_norm: "attn_norm",
+    inner: &["mlp.Wi"],
+    outer: "mlp.Wo",
+    outer_norm: "mlp_norm",
+};
+
+const NOMIC: Names = Names {
+    prefixes: &["", "nomic_bert.", "bert."],
+    embedded_norm: "emb_ln",
+    layers: "encoder.layers.",
+    projections: &["attn.Wqkv"],
+    attended: "attn.out_proj",
+    attended_norm: "norm1",
+    inner: &["mlp.fc11", "mlp.fc12"],
+    outer: "mlp.fc2",
+    outer_norm: "norm2",
+    ..BERT
+};
+
+const GTE: Names = Names {
+    prefixes: &["", "new.", "gte."],
+    projections: &["attention.qkv_proj"],
+    attended: "attention.o_proj",
+    attended_norm: "attn_ln",
+    inner: &["mlp.up_gate_proj"],
+    outer: "mlp.down_proj",
+    outer_norm: "mlp_ln",
+    ..BERT
+};
+
+const JINA_V3: Names = Names {
+    prefixes: &["", "roberta."],
+    embedded_norm: "emb_ln",
+    layers: "encoder.layers.",
+    projections: &["mixer.Wqkv"],
+    attended: "mixer.out_proj",
+    attended_norm: "norm1",
+    inner: &["mlp.fc1"],
+    outer: "mlp.fc2",
+    outer_norm: "norm2",
+    ..BERT
+};
+
+/// The norm behind the last layer, where norms are in front of what they are for.
+const LAST_NORM: &str = "final_norm";
 
 impl Family {
     fn names(self) -> &'static Names {
@@ -96,6 +183,10 @@ impl Family {
             Family::Bert | Family::Roberta => &BERT,
             Family::DistilBert => &DISTILBERT,
             Family::Mpnet => &MPNET,
+            Family::ModernBert => &MODERNBERT,
+            Family::NomicBert => &NOMIC,
+            Family::Gte => &GTE,
+            Family::JinaV3 => &JINA_V3,
         }
     }
 }
@@ -105,82 +196,118 @@ pub fn prefixes(config: &Config) -> &'static [&'static str] {
     config.family.names().prefixes
 }
 
-/// Kinds of distances between tokens, each with a bias for each head.
-const BUCKETS: u32 = 32;
-
-/// The kind of the distance from a query to a key: one each for the nearest, and of those further
-/// away one for each half of a doubling, up to 128; keys in front of the query and keys behind it
-/// apart (Raffel and others, 2020; as transformers has it for MPNet).
-fn bucket(distance: i32) -> u32 {
-    const EACH: u32 = BUCKETS / 2;
-    const NEAR: u32 = EACH / 2;
-    let side = if distance > 0 { EACH } else { 0 };
-    let far = distance.unsigned_abs();
-    let own = match far {
-        0..NEAR => far,
-        // The whole part of 2 · log2(far / 8), and 8 more.
-        _ => (u64::from(far).pow(2).ilog2() + 2).min(EACH - 1),
-    };
-    side + own
-}
-
-/// Lays out a table of a bias for each kind of distance and each head, `[32, heads]`, by heads and
-/// distances: `[heads, 2 · max_tokens - 1]`, from the key that is furthest in front of a query on.
-pub fn by_distance(config: &Config, table: &[f32]) -> Vec<f32> {
-    let heads = config.heads as usize;
-    let reach = i32::try_from(config.max_tokens).unwrap_or(i32::MAX) - 1;
-    let each = |head: usize| {
-        (-reach..=reach).map(move |distance| table[bucket(distance) as usize * heads + head])
-    };
-    (0..heads).flat_map(each).collect()
-}
-
 /// The tensors of an encoder, in the order of the inputs of
 /// [`forward`](super::forward) behind the ids. Linear layers are `[out, in]`, as
 /// files have them.
 pub fn weights(config: &Config) -> Vec<Weight> {
-    let (hidden, inner) = (config.hidden, config.intermediate);
+    let mut all = embedded(config);
+    all.extend(shared(config));
+    all.extend((0..config.layers).flat_map(|number| layer(config, number)));
+    all.extend(behind(config));
+    all
+}
+
+/// The tables, and the norm of what is looked up in them.
+pub(super) fn embedded(config: &Config) -> Vec<Weight> {
     let names = config.family.names();
-    let mut list = List {
-        hidden,
-        weights: Vec::new(),
+    let mut list = List::of(config);
+    let positions = match config.has_position_table {
+        true => config.positions,
+        false => 0,
     };
     let tables = [
-        ("word", config.vocab),
-        ("position", config.positions),
-        ("token_type", config.types),
+        (names.words, config.vocab),
+        ("embeddings.position_embeddings", positions),
+        ("embeddings.token_type_embeddings", config.types),
     ];
     for (table, rows) in tables.into_iter().filter(|(_, rows)| *rows > 0) {
-        let name = ["embeddings.", table, "_embeddings.weight"].concat();
-        list.push(Role::Matrix, vec![name], &[rows, hidden]);
+        let name = [table, ".weight"].concat();
+        list.push(Role::Matrix, vec![name], &[rows, config.hidden]);
     }
-    list.norm("embeddings.LayerNorm");
+    list.norm(names.embedded_norm);
+    list.weights
+}
+
+/// How many tables there are.
+pub(super) fn tables(config: &Config) -> usize {
+    1 + usize::from(config.has_position_table) + usize::from(config.types > 0)
+}
+
+/// What layers share.
+pub(super) fn shared(config: &Config) -> Vec<Weight> {
+    let seen = |sight| (0..config.layers).any(|layer| config.sight(layer) == sight);
+    let mut list = List::of(config);
+    let distances = [config.heads, 2 * config.max_tokens - 1];
     if config.has_distance_bias {
-        list.weights.push(Weight {
-            role: Role::Distances,
-            source: Source::Encoder,
-            parts: vec!["encoder.relative_attention_bias.weight".into()],
-            stored: vec![BUCKETS, config.heads],
-            dims: vec![config.heads, 2 * config.max_tokens - 1],
-        });
+        let name = "encoder.relative_attention_bias.weight".into();
+        list.push(Role::Distances, vec![name], &distances);
+        if let Some(weight) = list.weights.last_mut() {
+            weight.stored = vec![positions::BUCKETS, config.heads];
+        }
     }
-    for layer in 0..config.layers {
-        let of = |part: &str| [names.layers, &layer.to_string(), ".", part].concat();
-        list.linear(&names.projections.map(of), [3 * hidden, hidden]);
-        list.linear(&[of(names.attended)], [hidden, hidden]);
-        list.norm(&of(names.attended_norm));
-        list.linear(&[of(names.inner)], [inner, hidden]);
-        list.linear(&[of(names.outer)], [hidden, inner]);
-        list.norm(&of(names.outer_norm));
+    if seen(Sight::Near) {
+        list.push(Role::Neighbors, Vec::new(), &distances);
+    }
+    for sight in [Sight::All, Sight::Near] {
+        if seen(sight) && config.rotation(sight).is_some() {
+            let half = config.hidden / config.heads / 2;
+            let dims = [config.max_tokens, 1, 2, half];
+            list.push(Role::Angles(sight), Vec::new(), &dims);
+        }
+    }
+    list.weights
+}
+
+/// The tensors of a layer.
+pub(super) fn layer(config: &Config, number: u32) -> Vec<Weight> {
+    let (hidden, names, biases) = (config.hidden, config.family.names(), config.biases);
+    let of = |part: &&str| [names.layers, &number.to_string(), ".", part].concat();
+    let all = |parts: &[&str]| -> Vec<String> { parts.iter().map(of).collect() };
+    let mut list = List::of(config);
+    let attend = |list: &mut List<'_>| {
+        let (projections, attended) = (all(names.projections), [of(&names.attended)]);
+        list.linear(&projections, [3 * hidden, hidden], biases.attention);
+        list.linear(&attended, [hidden, hidden], biases.attention);
+    };
+    let feed = |list: &mut List<'_>| {
+        let (inner, outer) = (all(names.inner), [of(&names.outer)]);
+        list.linear(&inner, [config.inner(), hidden], biases.inner);
+        list.linear(&outer, [hidden, config.intermediate], biases.outer);
+    };
+    let norms = [of(&names.attended_norm), of(&names.outer_norm)];
+    match config.norm_place {
+        NormPlace::After => {
+            attend(&mut list);
+            list.norm(&norms[0]);
+            feed(&mut list);
+            list.norm(&norms[1]);
+        }
+        NormPlace::Before => {
+            if number > 0 {
+                list.norm(&norms[0]);
+            }
+            attend(&mut list);
+            list.norm(&norms[1]);
+            feed(&mut list);
+        }
+    }
+    list.weights
+}
+
+/// The tensors of what is behind the last layer.
+pub(super) fn behind(config: &Config) -> Vec<Weight> {
+    let mut list = List::of(config);
+    if config.norm_place == NormPlace::Before {
+        list.norm(LAST_NORM);
     }
     for layer in &config.dense {
         let from = list.weights.len();
-        list.linear(
-            std::slice::from_ref(&layer.name),
-            [layer.outputs, layer.inputs],
-        );
-        list.weights
-            .truncate(from + 1 + usize::from(layer.has_bias));
+        let name = std::slice::from_ref(&layer.name);
+        list.linear(name, [layer.outputs, layer.inputs], layer.has_bias);
+        if let Some(norm) = &layer.norm {
+            let name = [norm, ".weight"].concat();
+            list.push(Role::Vector, vec![name], &[layer.outputs]);
+        }
         for weight in &mut list.weights[from..] {
             weight.source = layer.source.clone();
         }
@@ -188,12 +315,19 @@ pub fn weights(config: &Config) -> Vec<Weight> {
     list.weights
 }
 
-struct List {
-    hidden: u32,
+struct List<'a> {
+    config: &'a Config,
     weights: Vec<Weight>,
 }
 
-impl List {
+impl List<'_> {
+    fn of(config: &Config) -> List<'_> {
+        List {
+            config,
+            weights: Vec::new(),
+        }
+    }
+
     fn push(&mut self, role: Role, parts: Vec<String>, dims: &[u32]) {
         self.weights.push(Weight {
             role,
@@ -204,15 +338,22 @@ impl List {
         });
     }
 
-    fn linear(&mut self, layers: &[String], dims: [u32; 2]) {
+    fn linear(&mut self, layers: &[String], dims: [u32; 2], has_bias: bool) {
         let named = |end: &str| layers.iter().map(|layer| [layer, end].concat()).collect();
         self.push(Role::Matrix, named(".weight"), &dims);
-        self.push(Role::Vector, named(".bias"), &dims[..1]);
+        if has_bias {
+            self.push(Role::Vector, named(".bias"), &dims[..1]);
+        }
     }
 
     fn norm(&mut self, of: &str) {
-        for end in [".weight", ".bias"] {
-            self.push(Role::Vector, vec![[of, end].concat()], &[self.hidden]);
+        let ends = [".weight", ".bias"];
+        for end in &ends[..1 + usize::from(self.config.biases.norms)] {
+            self.push(
+                Role::Vector,
+                vec![[of, end].concat()],
+                &[self.config.hidden],
+            );
         }
     }
 }

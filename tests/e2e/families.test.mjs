@@ -91,11 +91,16 @@ const casesOf = (name) => [
   ["cpu", "f32"],
   ...(ON_GPU.test(name) ? [["gpu", "f32"]] : []),
   ...(name === "mpnet" && HAS_TIME ? [["gpu", "f16"]] : []),
-  ...(name === "distilbert" ? [["cpu", "int8"]] : []),
+  ...(/^distilbert$|^modernbert$/.test(name) ? [["cpu", "int8"]] : []),
 ];
 const LEAST = { f16: 0.9999, int8: 0.999 };
 
-for (const name of ["bert-dense", "roberta", "distilbert", "mpnet"]) {
+const ENCODERS = [
+  ...["bert-dense", "roberta", "distilbert", "mpnet"],
+  ...["modernbert", "nomic-bert", "gte", "jina-v3"],
+];
+
+for (const name of ENCODERS) {
   test(`${name} gives the vectors of transformers`, () =>
     site.page(
       async (page) => {
@@ -145,6 +150,8 @@ for (const name of ["bert-dense", "roberta", "distilbert", "mpnet"]) {
 for (const [name, field] of [
   ["reranker-bert", "score"],
   ["reranker-xlm-roberta", "logit"],
+  ["reranker-modernbert", "logit"],
+  ["reranker-gte", "logit"],
 ]) {
   test(`${name} gives the scores of transformers`, () =>
     site.page(

@@ -11,7 +11,16 @@ use crate::model::data;
 use crate::nearness::{cosine, farthest};
 use crate::values::{DTYPES, bits};
 
-const FAMILIES: [&str; 4] = ["bert-dense", "roberta", "distilbert", "mpnet"];
+const FAMILIES: [&str; 8] = [
+    "bert-dense",
+    "roberta",
+    "distilbert",
+    "mpnet",
+    "modernbert",
+    "nomic-bert",
+    "gte",
+    "jina-v3",
+];
 
 fn home(name: &str) -> PathBuf {
     data("models").join(name)

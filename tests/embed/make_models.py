@@ -9,10 +9,11 @@ vectors of some texts, or the scores of some pairs, in oracle.json. The tests re
 need no Python. What weights are made of is seeded, but other versions than those in versions.json
 may number random floats in another way.
 
-Weights are 32-bit floats that are computed with as 64-bit ones; the softmax too, which transformers
-computes in 32 bits otherwise.
+Weights are 32-bit floats that are computed with as 64-bit ones; the softmax too, and the angles that
+queries and keys are turned by, which transformers computes in 32 bits otherwise.
 """
 
+import contextlib
 import json
 import math
 import platform
@@ -30,8 +31,18 @@ from transformers import (
     BertModel,
     DistilBertConfig,
     DistilBertForMaskedLM,
+    GteConfig,
+    GteForSequenceClassification,
+    GteModel,
+    JinaEmbeddingsV3Config,
+    JinaEmbeddingsV3Model,
+    ModernBertConfig,
+    ModernBertForSequenceClassification,
+    ModernBertModel,
     MPNetConfig,
     MPNetModel,
+    NomicBertConfig,
+    NomicBertModel,
     RobertaConfig,
     RobertaModel,
     XLMRobertaConfig,
@@ -100,9 +111,29 @@ def ids_of(length, seed, padding):
     return ids
 
 
+@contextlib.contextmanager
+def doubled():
+    """What asks for 32 bits gets 64."""
+    narrow, method = torch.float, torch.Tensor.float
+    torch.float, torch.Tensor.float = torch.float64, torch.Tensor.double
+    try:
+        yield
+    finally:
+        torch.float, torch.Tensor.float = narrow, method
+
+
+def turned(model, **paces):
+    """Has a model turn by these paces in 64 bits: a base, and what all are multiplied by."""
+    size = model.config.hidden_size // model.config.num_attention_heads
+    for name, (theta, scale) in paces.items():
+        exponents = torch.arange(0, size, 2, dtype=torch.float64) / size
+        setattr(model.rotary_emb, name, scale * theta**-exponents)
+    return model
+
+
 def hidden(model, ids):
     """The vectors of a text's tokens."""
-    with torch.no_grad():
+    with torch.no_grad(), doubled():
         return model(input_ids=torch.tensor([ids])).last_hidden_state[0]
 
 
@@ -132,10 +163,23 @@ def modules(folder, names, files):
     write(folder, "modules.json", listed)
 
 
-def embedder(folder, whole, encoder, specials, pooling, dense=(), normalizes=True, lengths=LENGTHS):
+def embedder(
+    folder,
+    whole,
+    encoder,
+    specials,
+    pooling,
+    dense=(),
+    normalizes=True,
+    lengths=LENGTHS,
+    paces={},
+    change={},
+):
     """A folder of sentence-transformers with texts' vectors."""
     save(folder, filled(whole), specials)
-    model = encoder.double()
+    config = json.loads((HOME / folder / "config.json").read_text())
+    write(folder, "config.json", {**config, **change})
+    model = turned(encoder.double(), **paces) if paces else encoder.double()
     size = SIZES["hidden_size"]
     names, files = ["Transformer", "Pooling"], [None]
     flags = {f"pooling_mode_{name}_tokens": name == pooling for name in ["mean", "max"]}
@@ -198,7 +242,7 @@ PAIRS = [
 ]
 
 
-def reranker(folder, model, specials, change):
+def reranker(folder, model, specials, change, paces={}):
     """A folder of a cross-encoder with pairs' scores."""
     words = save(folder, filled(model), specials)
     config = json.loads((HOME / folder / "config.json").read_text())
@@ -211,15 +255,15 @@ def reranker(folder, model, specials, change):
     split = tokenizers.BertWordPieceTokenizer(vocab={word: i for i, word in enumerate(words)})
     split.enable_truncation(limit, strategy="longest_first")
     model = model.double()
+    turned(model.base_model, **paces)
     scored = []
     for query, document in PAIRS:
         encoded = split.encode(query, document)
-        types = encoded.type_ids if model.config.type_vocab_size > 1 else [0] * len(encoded.ids)
-        with torch.no_grad():
-            logit = model(
-                input_ids=torch.tensor([encoded.ids]),
-                token_type_ids=torch.tensor([types]),
-            ).logits.item()
+        types = {}
+        if getattr(model.config, "type_vocab_size", 0) > 1:
+            types["token_type_ids"] = torch.tensor([encoded.type_ids])
+        with torch.no_grad(), doubled():
+            logit = model(input_ids=torch.tensor([encoded.ids]), **types).logits.item()
         scored.append(
             {
                 "query": query,
@@ -270,6 +314,30 @@ def main():
     mpnet = MPNetModel(mpnet, add_pooling_layer=False)
     embedder("mpnet", mpnet, mpnet, ROBERTA, "mean", lengths=[*LENGTHS, 100, 142])
 
+    # Two layers that attend to 8 neighbors on each side, between two that attend to all.
+    turns = {**sizes, "max_position_embeddings": 64, "intermediate_size": 56, **eager}
+    specials = dict(bos_token_id=2, cls_token_id=2, eos_token_id=3, sep_token_id=3, pad_token_id=0)
+    modern = ModernBertConfig(
+        **{**turns, "num_hidden_layers": 4}, **specials, local_attention=16, global_rope_theta=5e3
+    )
+    modern = ModernBertModel(modern)
+    paces = dict(full_attention_inv_freq=(5e3, 1.0), sliding_attention_inv_freq=(1e4, 1.0))
+    embedder("modernbert", modern, modern, BERT, "mean", paces=paces)
+
+    nomic = NomicBertModel(NomicBertConfig(**turns, type_vocab_size=2), add_pooling_layer=False)
+    embedder("nomic-bert", nomic, nomic, BERT, "mean", paces=dict(inv_freq=(1e3, 1.0)))
+
+    # As Alibaba's folders have it, with texts that are twice as long as those it was trained with.
+    gte = GteModel(GteConfig(**turns, type_vocab_size=1), add_pooling_layer=False)
+    scaling = {"type": "ntk", "factor": 2.0}
+    change = dict(model_type="new", rope_theta=2e4, rope_scaling=scaling, rope_parameters=None)
+    paces = dict(inv_freq=(4e4, 2.0 ** (-2 / 12)))
+    embedder("gte", gte, gte, ROBERTA, "cls", paces=paces, change=change)
+
+    jina = JinaEmbeddingsV3Config(**turns, type_vocab_size=1)
+    jina = JinaEmbeddingsV3Model(jina, add_pooling_layer=False)
+    embedder("jina-v3", jina, jina, ROBERTA, "mean", paces=dict(inv_freq=(2e4, 1.0)))
+
     bert = BertForSequenceClassification(BertConfig(**SIZES, num_labels=1, **eager))
     reranker("reranker-bert", bert, BERT, {})
     roberta = XLMRobertaConfig(**one_type, layer_norm_eps=1e-5, num_labels=1, **eager)
@@ -277,6 +345,15 @@ def main():
     identity = "torch.nn.modules.linear.Identity"
     change = {"sentence_transformers": {"activation_fn": identity, "version": "5.0.0"}}
     reranker("reranker-xlm-roberta", roberta, ROBERTA, change)
+
+    modern = ModernBertConfig(
+        **turns, **specials, local_attention=16, classifier_pooling="mean", num_labels=1
+    )
+    paces = dict(full_attention_inv_freq=(1.6e5, 1.0), sliding_attention_inv_freq=(1e4, 1.0))
+    modern = ModernBertForSequenceClassification(modern)
+    reranker("reranker-modernbert", modern, BERT, change, paces)
+    gte = GteForSequenceClassification(GteConfig(**turns, type_vocab_size=1, num_labels=1))
+    reranker("reranker-gte", gte, ROBERTA, change, dict(inv_freq=(1.6e5, 1.0)))
 
     packages = [torch, transformers, tokenizers, safetensors]
     versions = {package.__name__: package.__version__ for package in packages}

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use framebatch::Embedder;
-use framebatch::embed::{Activation, Config, Family, Pooling, Role, weights};
+use framebatch::embed::{Activation, Biases, Config, Family, NormPlace, Pooling, Role, weights};
 use framebatch::{EmbedderOptions, Error, Gpu, Storage};
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -20,11 +20,17 @@ pub(crate) const TINY: Config = Config {
     heads: 2,
     intermediate: 96,
     activation: Activation::Gelu,
+    gate: None,
+    norm_place: NormPlace::After,
+    biases: Biases::ALL,
     vocab: 128,
     positions: 48,
+    has_position_table: true,
     first_position: 0,
     types: 2,
     has_distance_bias: false,
+    rotation: None,
+    near: None,
     epsilon: 1e-12,
     pooling: Pooling::Mean,
     dense: Vec::new(),
@@ -93,7 +99,7 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
                 Role::Matrix if name.starts_with("embeddings") => (0.0, 1.0),
                 Role::Matrix => (0.0, 2.0 / (dims[1] as f32).sqrt()),
                 Role::Vector if is_norm => (1.0, 0.2),
-                Role::Vector | Role::Distances => (0.0, 0.1),
+                _ => (0.0, 0.1),
             };
             let floats = samples.units(count).into_iter();
             parts.push(Part {

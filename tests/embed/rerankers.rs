@@ -10,10 +10,12 @@ use crate::families::oracle;
 use crate::model::{TINY, data, folder};
 use crate::values::DTYPES;
 
-const MODELS: [(&str, &str); 2] = [
+const MODELS: [(&str, &str); 4] = [
     ("reranker-bert", "score"),
-    // Its configuration asks for what the head gives as it is.
+    // Their configurations ask for what the head gives as it is.
     ("reranker-xlm-roberta", "logit"),
+    ("reranker-modernbert", "logit"),
+    ("reranker-gte", "logit"),
 ];
 
 fn opened(gpus: &(impl AsRef<[Gpu]> + ?Sized), name: &str, dtype: Storage) -> Reranker {
@@ -145,7 +147,7 @@ fn what_is_no_reranker_is_refused() {
         (
             "\"bert\"",
             "\"mpnet\"",
-            "config.json: model_type is \"mpnet\", and only bert, roberta and xlm-roberta are known as rerankers",
+            "config.json: model_type is \"mpnet\", and only bert, roberta, xlm-roberta, modernbert, gte and new are known as rerankers",
         ),
         (
             "\"id2label\"",

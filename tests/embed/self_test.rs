@@ -11,7 +11,14 @@ use crate::engines::{both, open};
 use crate::model::{Files, TINY, data, folder, parts, safetensors};
 use crate::values::DTYPES;
 
-const FAMILIES: [&str; 4] = ["bert-dense", "roberta", "distilbert", "mpnet"];
+const FAMILIES: [&str; 6] = [
+    "bert-dense",
+    "roberta",
+    "distilbert",
+    "mpnet",
+    "modernbert",
+    "nomic-bert",
+];
 
 fn tested(dtype: Storage) -> EmbedderOptions {
     EmbedderOptions {

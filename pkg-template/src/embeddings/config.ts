@@ -21,6 +21,8 @@ export interface Config {
   readonly maxTokens: number;
   /** Types that tokens may have. */
   readonly types: number;
+  /** Whether there is a table of positions. */
+  readonly hasPositions: boolean;
   /** The position of a text's first token: 0, or behind the id of a padding that has none. */
   readonly firstPosition: number;
   readonly pooling: Pooling;

@@ -328,6 +328,11 @@ async function upload(
   const keeping = keepingOf(calls, options);
   const nodes = new Array<Node>(list.weights.length);
   const test = testOf(calls, parts, how);
+  const place = (at: number, node: Node, dtype: string): void => {
+    nodes[at] = node;
+    test?.arrived(at, node, dtype);
+    calls.residents.makeResident(node);
+  };
   const take = async (name: string, file: OpenFile): Promise<void> => {
     const bytes = new ByteReader(name, file, signal);
     const length = headerLength(name, await bytes.take(8), file.size);
@@ -350,15 +355,16 @@ async function upload(
       const node = weight.filled(tensor, target);
       if (node === undefined) continue;
       if (calls.ended !== undefined) throw endedError(ABOUT, calls.ended);
-      const at = list.weights.indexOf(weight);
-      nodes[at] = node;
-      test?.arrived(at, node, tensor.dtype);
-      calls.residents.makeResident(node);
+      place(list.weights.indexOf(weight), node, tensor.dtype);
       await test?.advance();
     }
     await bytes.end();
   };
   try {
+    for (const at of list.computed) {
+      const floats = encoder.computed(at);
+      place(at, list.weights[at].computed(floats, keeping), "F32");
+    }
     // The files of modules are small: theirs are opened when the encoder's is there.
     for (const name of list.names) {
       if (name === FILE) await take(name, first);

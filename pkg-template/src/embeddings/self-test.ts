@@ -23,6 +23,9 @@ const VERIFY: CallMethod = {
 /** The stages that begin a pass, by their numbers; the layers come behind. */
 const Stage = { tables: 0, rows: 1, layers: 2 } as const;
 
+/** The tables that a model may have. */
+const Table = { words: 0, positions: 1, types: 2 } as const;
+
 type Floats = Float32Array<ArrayBuffer>;
 
 /** The vectors of a text's tokens, by the matrices as they are kept and by those of the files. */
@@ -36,7 +39,7 @@ export class SelfTest {
   private readonly nodes: Node[] = [];
   /** The floats of weights that are kept in fewer bits, until their stage is computed. */
   private readonly whole = new Map<number, Floats>();
-  /** Rows of the tables: of each text's tokens, of their positions, of the first type. */
+  /** Rows of the tables: of each text's tokens, of their positions if these have one, of the first type. */
   private readonly rows: Floats[][] = [];
   /** The weights that are tables. */
   private readonly tables: number;
@@ -120,7 +123,8 @@ export class SelfTest {
 
   private rowsOf(at: number, node: Node, memory: Memory, dtype: string) {
     const [, width] = node.shape.dims;
-    const { firstPosition } = this.encoder.config;
+    const { firstPosition, hasPositions } = this.encoder.config;
+    const kind = at === 0 || hasPositions ? at : Table.types;
     const row = (number: number, to: Floats, place: number): void => {
       const from = number * width;
       if (memory instanceof Float32Array) {
@@ -131,11 +135,10 @@ export class SelfTest {
       widen(dtype, new Uint8Array(halves.buffer), to, place * width);
     };
     return this.texts.map((ids) => {
-      // Words, positions, types.
-      const count = at === 2 ? 1 : ids.length;
+      const count = kind === Table.types ? 1 : ids.length;
       const rows = new Float32Array(count * width);
       for (let i = 0; i < count; i += 1) {
-        row([ids[i], firstPosition + i, 0][at], rows, i);
+        row([ids[i], firstPosition + i, 0][kind], rows, i);
       }
       return rows;
     });

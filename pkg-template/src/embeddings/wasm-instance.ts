@@ -48,6 +48,8 @@ interface EncoderGlue extends GlueObject {
   weights(): string;
   /** A table of biases of a file as it lies on the device. */
   byDistance(table: Float32Array): Float32Array<ArrayBuffer>;
+  /** The floats of the weight of this number, which no file has. */
+  computed(number: number): Float32Array<ArrayBuffer>;
   /** The chain of a text of so many tokens, in words; `homes` of each weight. */
   forward(tokens: number, isTyped: boolean, homes: Uint32Array): Uint32Array;
   /** The numbers that all these chains have. */
@@ -238,6 +240,11 @@ export class ModelEncoder {
     return this.instance.ask(ABOUT, () => this.glue.byDistance(table));
   }
 
+  /** The floats of the weight of this number, which no file has. */
+  computed(number: number): Float32Array<ArrayBuffer> {
+    return this.instance.ask(ABOUT, () => this.glue.computed(number));
+  }
+
   /** The chain of a text of so many tokens, in words; `homes` of each weight. */
   forward(
     about: string,
@@ -298,7 +305,7 @@ const POOLINGS: readonly Pooling[] = ["mean", "cls", "max", "lasttoken"];
 function configOf(glue: EncoderGlue): Config {
   const [dimensions, layers, heads, vocabulary, maxTokens, ...facts] =
     glue.facts();
-  const [types, firstPosition, pooling, normalize, lowered] = facts;
+  const [types, firstPosition, pooling, normalize, lowered, positions] = facts;
   const prompts = new Map<string, string>();
   for (;;) {
     const name = glue.promptName(prompts.size);
@@ -311,6 +318,7 @@ function configOf(glue: EncoderGlue): Config {
         pooling: POOLINGS[pooling],
         normalize: normalize === 1,
         lowered: lowered === 1,
+        hasPositions: positions === 1,
       };
     }
   }

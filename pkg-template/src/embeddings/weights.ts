@@ -17,10 +17,12 @@ import { ABOUT } from "./source.js";
 import type { ModelEncoder } from "./wasm-instance.js";
 
 /** The parts that weights play, by their numbers. */
-const Role = { matrix: 0, distances: 2 } as const;
+const Role = { matrix: 0, distances: 2, computed: 3 } as const;
 
 /** The words of a weight on the page. */
-export type Memory = Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
+export type Memory = Floats | Uint16Array<ArrayBuffer>;
+
+type Floats = Float32Array<ArrayBuffer>;
 
 /** How the weights are kept. */
 export interface Keeping {
@@ -41,7 +43,7 @@ export class Weight {
   private isKept = true;
 
   constructor(
-    /** 0 for a matrix, 1 for 32-bit floats always, 2 for a table of biases. */
+    /** 0 for a matrix, 1 for 32-bit floats always, 2 for a table of biases, 3 for what no file has. */
     private readonly role: number,
     readonly dims: readonly number[],
     /** Lays a table of biases out as it lies on the device. */
@@ -86,6 +88,12 @@ export class Weight {
     return input(shapeOf(ABOUT, this.dims), this.storage!);
   }
 
+  /** The node of a weight of these floats, which no file has. */
+  computed(floats: Floats, { keep }: Keeping): Node {
+    this.isKept = keep;
+    return input(shapeOf(ABOUT, this.dims), this.stored(floats, RESIDENT));
+  }
+
   private laidOut({ dtype, shape }: Stored, bytes: Uint8Array): Node {
     let table = new Float32Array(shape.reduce((count, dim) => count * dim, 1));
     if (dtype === "F32") table = new Float32Array(bytes.buffer as ArrayBuffer);
@@ -102,7 +110,7 @@ export class Weight {
       home,
       undefined,
       this.isKept,
-      this.sources[0].name,
+      this.sources[0]?.name,
     );
   }
 
@@ -141,6 +149,8 @@ interface Wanted {
 /** The weights of a model, and the tensors of files that each is made of. */
 export class WeightList {
   readonly weights: Weight[] = [];
+  /** The numbers of those that no file has. */
+  readonly computed: number[] = [];
   /** The tensors that are needed, by file. */
   private readonly files = new Map<string, Wanted[]>();
   private readonly prefixes: readonly string[];
@@ -148,7 +158,8 @@ export class WeightList {
   /**
    * A line of the encoder's names a tensor of a file: the weight's number; 1 for one of 32-bit
    * floats always, 2 for a table of biases; the tensor's dimensions, those of the weight, 1 for a
-   * name with a prefix, name, file.
+   * name with a prefix, name, file. For a weight that no file has there are its number, 3, and its
+   * dimensions twice.
    */
   constructor(encoder: ModelEncoder) {
     this.prefixes = encoder.prefixes();
@@ -161,6 +172,10 @@ export class WeightList {
         dimsOf(whole),
         byDistance,
       ));
+      if (+role === Role.computed) {
+        this.computed.push(+number);
+        continue;
+      }
       const wanted = this.files.get(file) ?? [];
       this.files.set(file, wanted);
       const { length: place } = wanted.filter((one) => one.weight === weight);

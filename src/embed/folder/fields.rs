@@ -75,6 +75,15 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Refuses a number that is there and is another one.
+    pub(super) fn only_number(&self, name: &str, accepted: f64) -> Result<(), Error> {
+        match self.get(name) {
+            None => Ok(()),
+            Some(Value::Number(number)) if *number == accepted => Ok(()),
+            Some(_) => Err(self.unknown(name, "no other number than 1 is known")),
+        }
+    }
+
     /// A count of tokens, which has to hold those at a text's ends, and is below 2³² wherever there
     /// is a limit at all.
     pub(super) fn limit(&self, name: &str) -> Result<Option<u32>, Error> {

@@ -11,6 +11,7 @@ mod files;
 mod modules;
 mod prompts;
 mod rerankers;
+mod turns;
 
 pub use files::Folder;
 

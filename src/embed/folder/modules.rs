@@ -185,6 +185,7 @@ fn dense(path: &str, fields: &Fields<'_>) -> Result<Dense, Error> {
         outputs: fields.whole("out_features", 1..=1 << 16, None)?,
         has_bias: fields.flag("bias")?.unwrap_or(true),
         activation,
+        norm: None,
     })
 }
 

@@ -3,6 +3,7 @@
 
 use super::super::config::{Activation, Config, Dense, Family, Pooling, Source};
 use super::super::json::Value;
+use super::encoder;
 use super::fields::{Fields, refuse};
 use super::modules::{OF_TORCH, of_torch};
 use crate::error::Error;
@@ -15,34 +16,61 @@ pub(super) fn behind(json: &Fields<'_>, encoder: Config) -> Result<Config, Error
         return Err(refuse("tokenizer_config.json: model_max_length", problem));
     }
     let hidden = encoder.hidden;
-    let layer = |source: Source, name: &str, outputs: u32, activation: Activation| Dense {
+    let layer = |source: Source, name: &str, activation: Activation| Dense {
         source,
         name: name.into(),
         inputs: hidden,
-        outputs,
+        outputs: hidden,
         has_bias: true,
         activation,
+        norm: None,
+    };
+    let last = |name: &str, score: Activation| Dense {
+        outputs: 1,
+        ..layer(Source::Head, name, score)
     };
     let score = score(json)?;
+    let mut pooling = Pooling::Cls;
     let dense = match encoder.family {
-        Family::Bert => [
-            layer(Source::Encoder, "pooler.dense", hidden, Activation::Tanh),
-            layer(Source::Head, "classifier", 1, score),
+        Family::Bert | Family::Gte => [
+            layer(Source::Encoder, "pooler.dense", Activation::Tanh),
+            last("classifier", score),
         ],
         Family::Roberta => [
-            layer(Source::Head, "classifier.dense", hidden, Activation::Tanh),
-            layer(Source::Head, "classifier.out_proj", 1, score),
+            layer(Source::Head, "classifier.dense", Activation::Tanh),
+            last("classifier.out_proj", score),
         ],
-        Family::DistilBert | Family::Mpnet => {
-            let known = "only bert, roberta and xlm-roberta are known as rerankers";
+        Family::ModernBert => {
+            pooling = classifier_pooling(json)?;
+            let activation = encoder::activation(json, "classifier_activation", None)?;
+            let dense = Dense {
+                has_bias: json.flag("classifier_bias")?.unwrap_or(false),
+                norm: Some("head.norm".into()),
+                ..layer(Source::Head, "head.dense", activation)
+            };
+            [dense, last("classifier", score)]
+        }
+        Family::DistilBert | Family::Mpnet | Family::NomicBert | Family::JinaV3 => {
+            let known =
+                "only bert, roberta, xlm-roberta, modernbert, gte and new are known as rerankers";
             return Err(json.unknown("model_type", known));
         }
     };
     Ok(Config {
-        pooling: Pooling::Cls,
+        pooling,
         dense: dense.into(),
         ..encoder
     })
+}
+
+/// How ModernBERT's head makes one vector of the tokens' vectors.
+fn classifier_pooling(json: &Fields<'_>) -> Result<Pooling, Error> {
+    const FIELD: &str = "classifier_pooling";
+    match json.text(FIELD)? {
+        None | Some("cls") => Ok(Pooling::Cls),
+        Some("mean") => Ok(Pooling::Mean),
+        Some(_) => Err(json.unknown(FIELD, "only \"cls\" and \"mean\" are known")),
+    }
 }
 
 /// Refuses models that classify no sequences, or give more than one number.

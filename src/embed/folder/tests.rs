@@ -1,5 +1,5 @@
 use super::*;
-use crate::embed::{Activation, Family, Pooling};
+use crate::embed::{Activation, Config, Family, Pooling};
 
 const BERT: &str = r#"{"model_type": "bert", "hidden_size": 64, "num_attention_heads": 2,
     "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 128,
@@ -91,6 +91,151 @@ fn fields_have_the_names_of_their_architecture() {
     let error = read(EMBED, &[("config.json", &other)]).1.unwrap_err();
     let expected = "config.json: relative_attention_num_buckets is 16, and only 32 is known";
     assert_eq!(error.to_string(), expected);
+}
+
+const MODERN: &str = r#"{"model_type": "modernbert", "hidden_size": 64, "num_attention_heads": 2,
+    "num_hidden_layers": 4, "intermediate_size": 96, "vocab_size": 128,
+    "max_position_embeddings": 48, "x": 0}"#;
+
+const NOMIC: &str = r#"{"model_type": "nomic_bert", "n_embd": 64, "n_head": 2, "n_layer": 3,
+    "n_inner": 96, "vocab_size": 128, "n_positions": 48, "activation_function": "swiglu",
+    "layer_norm_epsilon": 1e-12, "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0,
+    "prenorm": false, "qkv_proj_bias": false, "x": 0}"#;
+
+const GTE: &str = r#"{"model_type": "new", "hidden_size": 64, "num_attention_heads": 2,
+    "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 128, "type_vocab_size": 1,
+    "max_position_embeddings": 48, "position_embedding_type": "rope", "rope_theta": 20000, "x": 0}"#;
+
+/// What a configuration says of turns; its field `x` is replaced.
+fn turned(config: &str, x: &str) -> Result<Config, Error> {
+    let config = config.replace("\"x\": 0", x);
+    let (_, description) = read(EMBED, &[("config.json", &config)]);
+    description.map(|description| description.config)
+}
+
+#[test]
+fn layers_that_attend_to_neighbors_are_named_or_counted() {
+    let all_but_every_third = [false, true, true, false];
+    for (x, expected, thetas, reach) in [
+        ("\"x\": 0", all_but_every_third, [160_000.0, 10_000.0], 64),
+        (
+            r#""global_attn_every_n_layers": 2, "local_attention": 10,
+                "global_rope_theta": 5000.0, "local_rope_theta": 3000.0"#,
+            [false, true, false, true],
+            [5000.0, 3000.0],
+            5,
+        ),
+        (
+            r#""layer_types": ["sliding_attention", "full_attention", "full_attention",
+                "sliding_attention"], "rope_parameters": {
+                "full_attention": {"rope_type": "default", "rope_theta": 7000},
+                "sliding_attention": {"rope_type": "default"}}"#,
+            [true, false, false, true],
+            [7000.0, 10_000.0],
+            64,
+        ),
+    ] {
+        let config = turned(MODERN, x).unwrap();
+        let near = config.near.as_ref().unwrap();
+        assert_eq!(near.layers, expected, "{x}");
+        assert_eq!(near.reach, reach, "{x}");
+        let found = [config.rotation.unwrap().theta, near.rotation.theta];
+        assert_eq!(found, thetas, "{x}");
+        assert!(!config.has_position_table && config.types == 0);
+    }
+}
+
+#[test]
+fn nomics_own_names_are_read_as_the_usual_ones() {
+    let config = turned(NOMIC, "\"x\": 0").unwrap();
+    assert_eq!((config.hidden, config.heads, config.layers), (64, 2, 3));
+    assert_eq!((config.intermediate, config.positions), (96, 48));
+    assert_eq!(config.activation, Activation::Silu);
+    assert_eq!(config.rotation.unwrap().theta, 1000.0);
+    assert_eq!(config.types, 2);
+}
+
+#[test]
+fn longer_texts_turn_at_another_pace() {
+    let config = turned(GTE, r#""rope_scaling": {"type": "ntk", "factor": 8.0}"#).unwrap();
+    let rotation = config.rotation.unwrap();
+    assert_eq!(rotation.theta, 160_000.0);
+    assert!((rotation.scale - 8.0_f64.powf(-2.0 / 32.0)).abs() < 1e-15);
+    let plain = turned(GTE, "\"rope_scaling\": null").unwrap();
+    let rotation = plain.rotation.unwrap();
+    assert_eq!((rotation.theta, rotation.scale), (20_000.0, 1.0));
+}
+
+#[test]
+fn encoders_that_compute_in_another_way_are_refused() {
+    let cases = [
+        (
+            MODERN,
+            "\"norm_bias\": true",
+            "norm_bias is true, and only false is known",
+        ),
+        (
+            MODERN,
+            "\"mlp_bias\": true",
+            "mlp_bias is true, and only false is known",
+        ),
+        (
+            MODERN,
+            "\"layer_types\": [\"full_attention\"]",
+            "layer_types must have an entry for each layer",
+        ),
+        (
+            MODERN,
+            r#""layer_types": ["full_attention", "chunked", "chunked", "chunked"]"#,
+            "only \"full_attention\" and \"sliding_attention\" are known",
+        ),
+        (
+            MODERN,
+            r#""rope_parameters": {"full_attention": {"rope_type": "yarn"}}"#,
+            "full_attention: rope_type is \"yarn\", and only \"default\" and \"ntk\" are known",
+        ),
+        (
+            MODERN,
+            "\"global_rope_theta\": 0.5",
+            "global_rope_theta must be 1 to 10^12",
+        ),
+        (
+            NOMIC,
+            "\"rotary_emb_interleaved\": true",
+            "rotary_emb_interleaved is true",
+        ),
+        (NOMIC, "\"mlp_fc1_bias\": true", "mlp_fc1_bias is true"),
+        (
+            NOMIC,
+            "\"partial_rotary_factor\": 0.5",
+            "partial_rotary_factor is a number that is not whole",
+        ),
+        (
+            GTE,
+            r#""rope_scaling": {"type": "ntk", "factor": 8, "mixed_b": 1}"#,
+            "rope_scaling: type is \"ntk\", and only",
+        ),
+        (
+            GTE,
+            r#""rope_scaling": {"type": "ntk", "factor": 0.5}"#,
+            "factor must be 1 to 10^6",
+        ),
+        (
+            GTE,
+            "\"logn_attention_scale\": true",
+            "logn_attention_scale is true",
+        ),
+        (
+            GTE,
+            "\"num_attention_heads\": 64",
+            "num_attention_heads must leave heads an even number of floats",
+        ),
+    ];
+    for (config, x, expected) in cases {
+        // Of fields that are there twice the last one counts.
+        let error = turned(config, x).unwrap_err().to_string();
+        assert!(error.contains(expected), "{x}: {error}");
+    }
 }
 
 #[test]

@@ -110,16 +110,22 @@ impl SelfTest<'_, '_> {
             let rows_of = |stored: &mut StoredWeights<'_>, table: usize, rows: &[u32]| {
                 stored.rows(&self.list[table], rows)
             };
-            let words = rows_of(self.stored, 0, ids)?;
             let from = self.config.first_position;
             let places: Vec<u32> = (from..).take(ids.len()).collect();
-            let positions = rows_of(self.stored, 1, &places)?;
-            let types = match self.config.types {
-                0 => Vec::new(),
-                _ => rows_of(self.stored, 2, &[0])?,
-            };
-            let operands = [&words[..], &positions, &types].map(bytemuck::cast_slice);
-            let operands = &operands[..2 + usize::from(!types.is_empty())];
+            let tables = [
+                (true, &ids[..]),
+                (self.config.has_position_table, &places[..]),
+                (self.config.types > 0, &[0]),
+            ];
+            let there = tables.into_iter().filter(|(is_there, _)| *is_there);
+            let given = there.enumerate();
+            let given = given.map(|(table, (_, places))| rows_of(self.stored, table, places));
+            let given = given.collect::<Result<Vec<_>, Error>>()?;
+            let operands: Vec<&[u8]> = given
+                .iter()
+                .map(|rows| bytemuck::cast_slice(rows))
+                .collect();
+            let operands = &operands[..];
             let second = self.call(rows, ids.len(), operands, &whole)?;
             calls.push([first, second]);
         }

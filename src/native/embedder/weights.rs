@@ -26,7 +26,7 @@ impl<'a> StoredWeights<'a> {
         weights: &[Weight],
     ) -> Result<StoredWeights<'a>, Error> {
         let mut stored = StoredWeights(Vec::new());
-        for weight in weights {
+        for weight in weights.iter().filter(|weight| !weight.parts.is_empty()) {
             let name = weight.source.file();
             if !stored.0.iter().any(|file| file.name == name) {
                 let mut file = WeightFile::open(files, name)?;
@@ -49,6 +49,9 @@ impl<'a> StoredWeights<'a> {
         info: &DeviceInfo,
         dtype: Storage,
     ) -> Result<Contents, Error> {
+        if let Some(floats) = weight.role.computed(config) {
+            return TensorData::Floats(&floats).contents(Storage::F32, info);
+        }
         let file = self.of(weight);
         if weight.role == Role::Distances {
             let floats = by_distance(config, &file.floats(weight)?);
@@ -176,7 +179,6 @@ impl<'a> WeightFile<'a> {
         let kinds = weight.parts.iter().map(|part| self.kind(weight, part));
         let kinds = kinds.collect::<Result<Vec<Kind>, Error>>()?;
         let storage = match (weight.role, dtype) {
-            (Role::Vector | Role::Distances, _) => Storage::F32,
             (Role::Matrix, Storage::Auto) if info.software => Storage::F32,
             (Role::Matrix, Storage::Auto) => match kinds[..] {
                 _ if info.engine == crate::device::Engine::Cpu => Storage::F32,
@@ -185,6 +187,7 @@ impl<'a> WeightFile<'a> {
                 _ => Storage::Auto,
             },
             (Role::Matrix, dtype) => dtype,
+            _ => Storage::F32,
         };
         let as_it_is = match storage {
             Storage::F16 => Kind::F16,
