@@ -116,7 +116,9 @@ pub(super) fn max_layers(config: &Config) -> Result<u32, Error> {
             ..config.clone()
         };
         let homes = vec![Home::Resident; super::weights(&config).len()];
-        Ok(forward_into(&config, tokens, &homes)?.nodes().len())
+        let (chain, _) = record(&config, tokens, &homes)?;
+        // The tensor that takes the vector may be an input as well.
+        Ok(chain.nodes().len() + 1)
     };
     // So many that all kinds of layers are among them.
     let kinds = |layers| {
