@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { heavyTest, openSite } from "./site.mjs";
 
 const site = openSite();
 
@@ -33,7 +33,10 @@ const CASES = [
 ];
 
 for (const [file, device, script] of CASES) {
-  test(`${file}: the examples keep their word on ${device}`, () =>
+  // The README of the package embeds as well.
+  const isHeavy = file === "docs/embeddings.md" && device === "the GPU";
+  const add = isHeavy ? heavyTest : test;
+  add(`${file}: the examples keep their word on ${device}`, () =>
     site.page(
       async (page) => {
         // Read from top to bottom: what one of them makes, the next one uses.
@@ -61,5 +64,6 @@ for (const [file, device, script] of CASES) {
         // Files that a model's folder need not have.
       },
       { may: /404/ },
-    ));
+    ),
+  );
 }

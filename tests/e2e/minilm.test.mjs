@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { heavyTest, openSite } from "./site.mjs";
 
 const site = openSite();
 const FOLDER = "models/minilm";
@@ -50,7 +50,8 @@ async function embed(texts) {
 }
 
 for (const [engine, dtype, { off = Infinity, like = 0.999 }] of CASES) {
-  test(`MiniLM is what it is elsewhere: ${engine}, ${dtype}`, () => {
+  const add = engine === "gpu" && dtype !== "f32" ? heavyTest : test;
+  add(`MiniLM is what it is elsewhere: ${engine}, ${dtype}`, () => {
     assert.ok(existsSync(FOLDER), `${FOLDER} is missing; make model`);
     return site.page(
       async (page) => {

@@ -9,7 +9,9 @@ const site = openSite();
 /** Opens `gpu`, and `events`, a log of what page and device tell. */
 const opened = (page) =>
   page.evaluate(async () => {
-    window.gpu = await framebatch.open({ engine: "gpu" });
+    // Firefox takes the device away from a page that is left, and tells nobody: what was pending is
+    // missed after so long.
+    window.gpu = await framebatch.open({ engine: "gpu", stallMs: 5000 });
     window.events = [];
     addEventListener("pageshow", ({ persisted }) =>
       events.push(persisted ? "kept" : "loaded"),

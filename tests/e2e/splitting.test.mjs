@@ -3,10 +3,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { BROWSER } from "../../tools/browser.mjs";
 import { openSite, times } from "./site.mjs";
 
 const site = openSite();
-const ROWS = Number(process.env.ROWS ?? 20_000);
+const ROWS = Number(process.env.ROWS ?? 8_000);
 
 test("calls beyond a buffer have the bits of whole ones", () =>
   site.page(async (page) => {
@@ -69,7 +70,8 @@ test("random graphs have the same bits under lowered limits", () =>
         }
         return differ;
       },
-      times(16, 1000),
+      // Chromium compiles two or three seconds for a graph with a product.
+      times(BROWSER === "chromium" ? 6 : 16, 1000),
     );
     assert.deepEqual(differ, []);
   }));
