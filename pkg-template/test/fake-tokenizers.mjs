@@ -106,9 +106,13 @@ const refused = (code, message) => ({ code, message });
 
 class Tokenizer extends Tenant {
   constructor({ model }, lowers) {
+    const vocab = model.vocab ?? {};
+    const isPair = (piece) => Array.isArray(piece) && piece.length === 2;
+    if (Array.isArray(vocab) && !vocab.every(isPair)) {
+      throw refused("invalid-input", "model.vocab: pieces are pairs");
+    }
     super();
     this.lowers = lowers;
-    const vocab = model.vocab ?? {};
     this.words = Array.isArray(vocab)
       ? new Map(vocab.map(([word], id) => [word, id]))
       : new Map(Object.entries(vocab));

@@ -178,7 +178,7 @@ for (const [name, field] of [
     ));
 }
 
-test("a session in a worker scores pairs and cuts vectors as one of the page does", () =>
+test("a session in a worker scores pairs, cuts vectors and splits texts as one of the page does", () =>
   site.page(
     async (page) => {
       await page.evaluate(async () => {
@@ -201,6 +201,17 @@ test("a session in a worker scores pairs and cuts vectors as one of the page doe
       cut.forEach((vector, i) =>
         assert.ok(farthest(vector, known.cut[i].vector) <= 2e-6, `text ${i}`),
       );
+      const tokens = await page.evaluate(async () => {
+        const gpu = await framebatch.open({ engine: "cpu" });
+        const embedder = await gpu.embedder("/models/all-MiniLM-L6-v2/");
+        const { ids, offsets } = await embedder.tokenize("the ☃ cat");
+        await gpu.dispose();
+        return [ids, offsets].map((numbers) => [...numbers]);
+      });
+      assert.deepEqual(tokens, [
+        [2, 73, 1, 74, 3],
+        [...[0, 0, 0, 3], ...[4, 5, 6, 9], ...[0, 0]],
+      ]);
     },
     { path: "/in-worker/", may },
   ));

@@ -145,7 +145,8 @@ fn opened(opened: Result<Embedder, Error>) -> (&'static str, String) {
     match embedder.ids("the ☃ cat [MASK] sat") {
         Ok(ids) => {
             let most = embedder.config().max_tokens as usize;
-            assert!((2..=most.max(2)).contains(&ids.len()), "{ids:?} of {most}");
+            // Of a template without the text there are none.
+            assert!(ids.len() <= most.max(2), "{ids:?} of {most}");
             ("taken", format!("taken with {} ids", ids.len()))
         }
         Err(error) if error.to_string().contains("is the model's padding") => {

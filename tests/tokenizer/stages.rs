@@ -55,8 +55,13 @@ fn every_character() -> impl Iterator<Item = String> {
     some.into_iter()
 }
 
+/// The characters that SentencePiece's rule `nmt_nfkc` puts in the place of others, which XLM-R's
+/// tokenizer has: `train_unigram.py` takes it from a model that SentencePiece trained.
+const NMT_NFKC: &str = include_str!("../data/nmt-nfkc.base64");
+
 fn normalizers() -> Vec<Value> {
     let of = |kind: &str| json!({ "type": kind });
+    let precompiled = json!({ "type": "Precompiled", "precompiled_charsmap": NMT_NFKC });
     let all = json!([
         of("NFC"),
         of("NFD"),
@@ -75,6 +80,11 @@ fn normalizers() -> Vec<Value> {
           "strip_accents": null, "lowercase": true },
         { "type": "BertNormalizer", "clean_text": false, "handle_chinese_chars": true,
           "strip_accents": true, "lowercase": false },
+        precompiled,
+        { "type": "Sequence", "normalizers": [
+            precompiled,
+            { "type": "Replace", "pattern": { "Regex": " {2,}" }, "content": " " },
+        ] },
         { "type": "Sequence", "normalizers": [
             of("NFKD"), of("StripAccents"), of("Lowercase"),
             { "type": "Replace", "pattern": { "String": "``" }, "content": "\"" },

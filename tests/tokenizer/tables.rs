@@ -61,8 +61,8 @@ fn table() -> Vec<u8> {
 fn write_kinds(table: &mut Vec<u8>, kind: impl Fn(char) -> u8) {
     // A surrogate is no character; whatever it joins is the shorter.
     let kind_at = |c| char::from_u32(c).map(&kind);
-    let (mut from, mut last) = (0, 0);
-    for c in 0..=u32::from(char::MAX) {
+    let (mut from, mut last) = (0, kind('\0'));
+    for c in 1..=u32::from(char::MAX) {
         let kind = kind_at(c).unwrap_or(last);
         if kind != last {
             write(table, (c - from) as usize);
