@@ -1,7 +1,7 @@
 //! An encoder with random weights, as the files of a Hugging Face folder, and texts
 //! for it. What it says means nothing, and takes as long as if it did.
 
-use framebatch::embed::{Activation, Config, Family, Pooling, Role, weights};
+use framebatch::embed::{Activation, Biases, Config, Family, NormPlace, Pooling, Role, weights};
 use safetensors::tensor::{Dtype, TensorView};
 
 /// The sizes of all-MiniLM-L6-v2.
@@ -17,6 +17,12 @@ pub(crate) const MINILM: Config = Config {
     first_position: 0,
     types: 2,
     has_distance_bias: false,
+    has_position_table: true,
+    gate: None,
+    norm_place: NormPlace::After,
+    biases: Biases::ALL,
+    rotation: None,
+    near: None,
     epsilon: 1e-12,
     pooling: Pooling::Mean,
     dense: Vec::new(),
@@ -39,6 +45,12 @@ pub(crate) const TINY: Config = Config {
     first_position: 0,
     types: 2,
     has_distance_bias: false,
+    has_position_table: true,
+    gate: None,
+    norm_place: NormPlace::After,
+    biases: Biases::ALL,
+    rotation: None,
+    near: None,
     epsilon: 1e-12,
     pooling: Pooling::Mean,
     dense: Vec::new(),
@@ -139,7 +151,7 @@ fn safetensors(config: &Config) -> Vec<u8> {
                 Role::Matrix if name.starts_with("embeddings") => (0.0, 1.0),
                 Role::Matrix => (0.0, 2.0 / (dims[1] as f32).sqrt()),
                 Role::Vector if name.ends_with("LayerNorm.weight") => (1.0, 0.2),
-                Role::Vector | Role::Distances => (0.0, 0.1),
+                _ => (0.0, 0.1),
             };
             let float = |_| {
                 let unit = bits(&mut state) as f32 / (1_u64 << 31) as f32;

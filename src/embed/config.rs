@@ -128,26 +128,52 @@ pub enum Sight {
     Near,
 }
 
+/// Whether a bias is added to what a product or a norm gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bias {
+    /// It is.
+    Added,
+    /// There is none.
+    Absent,
+}
+
+impl From<bool> for Bias {
+    fn from(is_there: bool) -> Bias {
+        match is_there {
+            true => Bias::Added,
+            false => Bias::Absent,
+        }
+    }
+}
+
 /// Which products and norms have a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Biases {
     /// The products around an attention.
-    pub attention: bool,
+    pub attention: Bias,
     /// The first product of a feed-forward network.
-    pub inner: bool,
+    pub inner: Bias,
     /// The second product of a feed-forward network.
-    pub outer: bool,
+    pub outer: Bias,
     /// Norms.
-    pub norms: bool,
+    pub norms: Bias,
 }
 
 impl Biases {
     /// Everywhere, as BERT has them.
     pub const ALL: Biases = Biases {
-        attention: true,
-        inner: true,
-        outer: true,
-        norms: true,
+        attention: Bias::Added,
+        inner: Bias::Added,
+        outer: Bias::Added,
+        norms: Bias::Added,
+    };
+
+    /// Nowhere.
+    pub const NONE: Biases = Biases {
+        attention: Bias::Absent,
+        inner: Bias::Absent,
+        outer: Bias::Absent,
+        norms: Bias::Absent,
     };
 }
 
@@ -184,7 +210,7 @@ pub struct Dense {
     /// Floats that come out.
     pub outputs: u32,
     /// Whether it has a bias.
-    pub has_bias: bool,
+    pub bias: Bias,
     /// What is done with each float that comes out.
     pub activation: Activation,
     /// The name of the norm behind that, without `.weight`; it has no bias.

@@ -3,7 +3,7 @@
 //!
 //! Which parts there are is read from the [`Config`]; no family is named here.
 
-use super::config::{Config, Dense, Gate, NormPlace, Pooling, Sight};
+use super::config::{Bias, Config, Dense, Gate, NormPlace, Pooling, Sight};
 use super::weights::{Role, Weight};
 use crate::error::Error;
 use crate::graph::chain::{
@@ -376,10 +376,10 @@ impl<'a> Pass<'a> {
     }
 
     fn dense(&mut self, layer: &Dense, x: NodeId) -> Result<NodeId, Error> {
-        let x = self.linear(x, layer.has_bias)?;
+        let x = self.linear(x, layer.bias)?;
         let x = self.unary(layer.activation.function(), x)?;
         match layer.norm {
-            Some(_) => self.norm(x, false),
+            Some(_) => self.norm(x, Bias::Absent),
             None => Ok(x),
         }
     }
@@ -397,20 +397,20 @@ impl<'a> Pass<'a> {
     }
 
     /// x · weightᵀ, and + bias where there is one.
-    fn linear(&mut self, x: NodeId, has_bias: bool) -> Result<NodeId, Error> {
+    fn linear(&mut self, x: NodeId, bias: Bias) -> Result<NodeId, Error> {
         let weight = self.weight()?;
         let weight = self.chain.transpose(weight, &[])?;
         let product = self.chain.matmul(x, weight)?;
-        self.bias(product, has_bias)
+        self.bias(product, bias)
     }
 
-    fn bias(&mut self, x: NodeId, is_there: bool) -> Result<NodeId, Error> {
-        match is_there {
-            true => {
+    fn bias(&mut self, x: NodeId, bias: Bias) -> Result<NodeId, Error> {
+        match bias {
+            Bias::Added => {
                 let bias = self.weight()?;
                 self.add(x, bias)
             }
-            false => Ok(x),
+            Bias::Absent => Ok(x),
         }
     }
 
@@ -421,11 +421,11 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn norm(&mut self, x: NodeId, has_bias: bool) -> Result<NodeId, Error> {
+    fn norm(&mut self, x: NodeId, bias: Bias) -> Result<NodeId, Error> {
         let weight = self.weight()?;
         let x = self.chain.norm(Norm::Layer, x, -1, Some(self.epsilon))?;
         let x = self.chain.binary(BinaryFn::Mul, x, weight)?;
-        self.bias(x, has_bias)
+        self.bias(x, bias)
     }
 
     fn add(&mut self, a: NodeId, b: NodeId) -> Result<NodeId, Error> {

@@ -17,8 +17,8 @@ pub mod tokenizer;
 
 pub use activations::Activations;
 pub use config::{
-    Activation, Biases, Config, Dense, Family, Gate, Near, NormPlace, Pooling, Rotation, Sight,
-    Source,
+    Activation, Bias, Biases, Config, Dense, Family, Gate, Near, NormPlace, Pooling, Rotation,
+    Sight, Source,
 };
 pub use fidelity::{MOST_TOKENS, TEXTS, check_fidelity, cosine, drawn_ids};
 pub use forward::{Tokens, forward, forward_into, numbers};

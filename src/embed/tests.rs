@@ -43,12 +43,7 @@ fn modern() -> Config {
         family: Family::ModernBert,
         gate: Some(Gate::First),
         norm_place: NormPlace::Before,
-        biases: Biases {
-            attention: false,
-            inner: false,
-            outer: false,
-            norms: false,
-        },
+        biases: Biases::NONE,
         has_position_table: false,
         types: 0,
         rotation: Some(rotation(160_000.0)),
@@ -67,7 +62,7 @@ fn dense(number: u32, outputs: u32) -> Dense {
         name: "linear".into(),
         inputs: 64,
         outputs,
-        has_bias: true,
+        bias: Bias::Added,
         activation: Activation::Tanh,
         norm: None,
     }
@@ -361,6 +356,11 @@ fn sizes_that_cannot_work_are_refused() {
         let error = config.validate().unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn texts_that_do_not_fit_are_refused() {
+    let good = config();
     for (tokens, homes) in [
         (Tokens::Ids(0), homes(&good, Home::Resident)),
         (Tokens::Typed(33), homes(&good, Home::Resident)),

@@ -3,7 +3,7 @@
 //!
 //! A family is a row of a table of names.
 
-use super::config::{Config, Family, NormPlace, Sight, Source};
+use super::config::{Bias, Config, Family, NormPlace, Sight, Source};
 use super::positions;
 
 /// The part that a tensor plays.
@@ -14,7 +14,7 @@ pub enum Role {
     /// A bias, or the weights of a norm, which is kept in 32-bit floats.
     Vector,
     /// A bias by how far apart tokens are, which is kept in 32-bit floats and comes to the device as
-    /// [`by_distance`] lays it out.
+    /// [`by_distance`](super::by_distance) lays it out.
     Distances,
     /// What is added to scores so that tokens attend to neighbors alone. No file has it.
     Neighbors,
@@ -303,7 +303,7 @@ pub(super) fn behind(config: &Config) -> Vec<Weight> {
     for layer in &config.dense {
         let from = list.weights.len();
         let name = std::slice::from_ref(&layer.name);
-        list.linear(name, [layer.outputs, layer.inputs], layer.has_bias);
+        list.linear(name, [layer.outputs, layer.inputs], layer.bias);
         if let Some(norm) = &layer.norm {
             let name = [norm, ".weight"].concat();
             list.push(Role::Vector, vec![name], &[layer.outputs]);
@@ -338,17 +338,17 @@ impl List<'_> {
         });
     }
 
-    fn linear(&mut self, layers: &[String], dims: [u32; 2], has_bias: bool) {
+    fn linear(&mut self, layers: &[String], dims: [u32; 2], bias: Bias) {
         let named = |end: &str| layers.iter().map(|layer| [layer, end].concat()).collect();
         self.push(Role::Matrix, named(".weight"), &dims);
-        if has_bias {
+        if bias == Bias::Added {
             self.push(Role::Vector, named(".bias"), &dims[..1]);
         }
     }
 
     fn norm(&mut self, of: &str) {
         let ends = [".weight", ".bias"];
-        for end in &ends[..1 + usize::from(self.config.biases.norms)] {
+        for end in &ends[..1 + usize::from(self.config.biases.norms == Bias::Added)] {
             self.push(
                 Role::Vector,
                 vec![[of, end].concat()],

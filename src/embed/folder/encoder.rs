@@ -1,6 +1,6 @@
 //! What `config.json` says of an encoder, by a table of the architectures that are known.
 
-use super::super::config::{Activation, Biases, Config, Family, Gate, NormPlace, Pooling};
+use super::super::config::{Activation, Bias, Biases, Config, Family, Gate, NormPlace, Pooling};
 use super::super::json::Value;
 use super::fields::Fields;
 use super::files::Files;
@@ -125,8 +125,8 @@ const NOMIC: Architecture = Architecture {
     places: Places::Turned(1000.0),
     gate: Some(Gate::Second),
     biases: Biases {
-        norms: true,
-        ..NO_BIASES
+        norms: Bias::Added,
+        ..Biases::NONE
     },
     ..BERT
 };
@@ -138,17 +138,10 @@ const GTE: Architecture = Architecture {
     types: Some(1),
     gate: Some(Gate::Second),
     biases: Biases {
-        inner: false,
+        inner: Bias::Absent,
         ..Biases::ALL
     },
     ..BERT
-};
-
-const NO_BIASES: Biases = Biases {
-    attention: false,
-    inner: false,
-    outer: false,
-    norms: false,
 };
 
 const ARCHITECTURES: [Architecture; 10] = [
@@ -180,7 +173,7 @@ const ARCHITECTURES: [Architecture; 10] = [
         types: None,
         gate: Some(Gate::First),
         norm_place: NormPlace::Before,
-        biases: NO_BIASES,
+        biases: Biases::NONE,
     },
     NOMIC,
     GTE,

@@ -183,7 +183,7 @@ fn dense(path: &str, fields: &Fields<'_>) -> Result<Dense, Error> {
         name: "linear".into(),
         inputs: fields.whole("in_features", 1..=1 << 16, None)?,
         outputs: fields.whole("out_features", 1..=1 << 16, None)?,
-        has_bias: fields.flag("bias")?.unwrap_or(true),
+        bias: fields.flag("bias")?.unwrap_or(true).into(),
         activation,
         norm: None,
     })

@@ -1,7 +1,7 @@
 //! What makes one score of the vectors of a pair's tokens: a head for the classification of
 //! sequences with one label, as sentence-transformers' `CrossEncoder` applies it.
 
-use super::super::config::{Activation, Config, Dense, Family, Pooling, Source};
+use super::super::config::{Activation, Bias, Config, Dense, Family, Pooling, Source};
 use super::super::json::Value;
 use super::encoder;
 use super::fields::{Fields, refuse};
@@ -21,7 +21,7 @@ pub(super) fn behind(json: &Fields<'_>, encoder: Config) -> Result<Config, Error
         name: name.into(),
         inputs: hidden,
         outputs: hidden,
-        has_bias: true,
+        bias: Bias::Added,
         activation,
         norm: None,
     };
@@ -44,7 +44,7 @@ pub(super) fn behind(json: &Fields<'_>, encoder: Config) -> Result<Config, Error
             pooling = classifier_pooling(json)?;
             let activation = encoder::activation(json, "classifier_activation", None)?;
             let dense = Dense {
-                has_bias: json.flag("classifier_bias")?.unwrap_or(false),
+                bias: json.flag("classifier_bias")?.unwrap_or(false).into(),
                 norm: Some("head.norm".into()),
                 ..layer(Source::Head, "head.dense", activation)
             };

@@ -1,5 +1,5 @@
 use super::*;
-use crate::embed::{Activation, Config, Family, Pooling};
+use crate::embed::{Activation, Bias, Config, Family, Pooling};
 
 const BERT: &str = r#"{"model_type": "bert", "hidden_size": 64, "num_attention_heads": 2,
     "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 128,
@@ -61,7 +61,7 @@ fn files_are_asked_for_as_they_are_needed() {
     );
     let config = description.unwrap().config;
     assert_eq!((config.max_tokens, config.dimensions()), (20, 8));
-    assert!(config.normalize && !config.dense[0].has_bias);
+    assert!(config.normalize && config.dense[0].bias == Bias::Absent);
     assert_eq!(config.dense[0].source.file(), "b.c/d/model.safetensors");
     assert_eq!(config.dense[0].activation, Activation::Tanh);
 }

@@ -94,9 +94,8 @@ fn rotation(fields: &Fields<'_>, usual: f64, size: u32) -> Result<Rotation, Erro
 /// A rotation for texts that are longer than those that a model was first trained with: the fixed
 /// one of "NTK" (Su, https://kexue.fm/archives/9706, formula 6).
 fn scaled(fields: &Fields<'_>, plain: Rotation, size: u32) -> Result<Rotation, Error> {
-    let kind = ["rope_type", "type"].into_iter();
-    let kind = kind.filter(|name| fields.get(name).is_some()).last();
-    let Some(kind) = kind else {
+    let mut kinds = ["type", "rope_type"].into_iter();
+    let Some(kind) = kinds.find(|name| fields.get(name).is_some()) else {
         return Ok(plain);
     };
     match fields.text(kind)? {
