@@ -152,7 +152,14 @@ const PARTS = {
   },
   // What Chromium's GPU in software takes too long for in `make test`.
   async heavyPages() {
-    const files = ["embeddings", "families", "bench", "buffers"];
+    const files = [
+      "embeddings",
+      "families",
+      "minilm",
+      "docs",
+      "bench",
+      "buffers",
+    ];
     const [[, passed]] = await run(
       [
         ...["node", "--test", "--test-reporter=spec", "--test-concurrency=1"],

@@ -16,9 +16,10 @@ import { type Config, describe, prefetch, type Task } from "./config.js";
 import { Embedder } from "./embedder.js";
 import { folderOf } from "./folder.js";
 import { shown } from "./json-fields.js";
-import { type LoadedWeights, Model } from "./model.js";
+import { type LoadedWeights, Model, type Reference } from "./model.js";
+import { readReferences } from "./references.js";
 import { Reranker } from "./reranker.js";
-import { SelfTest } from "./self-test.js";
+import { cosine, SelfTest } from "./self-test.js";
 import { FILE, headerLength, tensorsOf } from "./safetensors.js";
 import {
   ABOUT,
@@ -114,6 +115,7 @@ export async function loadEmbedder(
     const model = new Model(calls, encoder, "embedder", weights);
     const embedder = new Embedder(calls, model, tokenizer);
     await warm(calls, embedder, new TokenOperands(EMBED, model, idOf(config)));
+    await compare(calls, embedder, loaded, model, options);
     return embedder;
   });
 }
@@ -296,6 +298,30 @@ async function warm(
   }
 }
 
+/** Holds a converted model to the vectors that it had before. */
+async function compare(
+  calls: Calls,
+  embedder: Embedder,
+  { encoder, weights }: Loaded,
+  model: Model,
+  { signal }: EmbedderOptions,
+): Promise<void> {
+  const { references } = weights;
+  if (references.length === 0) return;
+  try {
+    const cosines = references.map(async ({ ids, vector }) => {
+      const operands = new TokenOperands(EMBED, model, ids);
+      const options = { priority: "high", signal } as const;
+      return cosine(await calls.take<Float32Array>(operands, options), vector);
+    });
+    model.fidelity = Math.min(1, ...(await Promise.all(cosines)));
+    encoder.checkFidelity(model.dtype, model.fidelity);
+  } catch (error) {
+    embedder.dispose();
+    throw error;
+  }
+}
+
 /** What a promise comes to, unless the signal aborts before. */
 function orAbort<Value>(
   promise: Promise<Value>,
@@ -370,13 +396,29 @@ async function upload(
       if (name === FILE) await take(name, first);
       else await takeModule(folder, name, take);
     }
-    return { nodes, fidelity: test?.finish() };
+    const matrices = nodes.filter((_, at) => list.weights[at].isMatrix);
+    const references = await referencesOf(folder, encoder, list, how);
+    const fidelity = list.isConverted ? undefined : test?.finish();
+    return { nodes, matrices, fidelity, references };
   } catch (error) {
     dropAll(calls, nodes);
     throw error;
   } finally {
     test?.free();
   }
+}
+
+/** The vectors that a converted folder has of its model; none where they are not to be compared. */
+async function referencesOf(
+  folder: Folder,
+  { config }: ModelEncoder,
+  { isConverted }: WeightList,
+  { task, options }: Loading,
+): Promise<Reference[]> {
+  // Vectors that were cut have other directions, and a reranker has none.
+  const isWhole = !task.isReranker && task.dimensions === 0;
+  if (!isConverted || !isWhole || options.verify === false) return [];
+  return readReferences(folder, config);
 }
 
 /** The test of storage in fewer bits; undefined where it is not asked for, or there is none. */

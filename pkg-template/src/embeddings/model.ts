@@ -29,8 +29,18 @@ type Form = "plain" | "typed" | "stored";
 export interface LoadedWeights {
   /** The nodes of the weights, in the encoder's order, kept so that they are not collected. */
   readonly nodes: readonly Node[];
+  /** Those of them that may be kept in fewer bits. */
+  readonly matrices: readonly Node[];
   /** The least cosine of the self-test; undefined where there was none. */
   readonly fidelity: number | undefined;
+  /** Texts' vectors before the folder was converted, in place of a self-test. */
+  readonly references: readonly Reference[];
+}
+
+/** The tokens of a text, and the vector that it had. */
+export interface Reference {
+  readonly ids: Uint32Array;
+  readonly vector: Float32Array;
 }
 
 /** An encoder and its weights. */
@@ -41,7 +51,9 @@ export class Model {
   /** Why no more calls can be made of it: the WebAssembly of its encoder trapped. */
   private ended: FramebatchError | undefined;
   private readonly nodes: LoadedWeights["nodes"];
-  readonly fidelity: LoadedWeights["fidelity"];
+  private readonly matrices: LoadedWeights["matrices"];
+  /** How near vectors come to those of the files' own bits; undefined where nothing says. */
+  fidelity: LoadedWeights["fidelity"];
   private readonly weights: readonly TensorStorage[];
   /** What a vector is computed from, by one call. */
   readonly origin: Origin;
@@ -55,9 +67,10 @@ export class Model {
     private readonly encoder: ModelEncoder,
     /** What it is for, in messages. */
     private readonly what: "embedder" | "reranker",
-    { nodes, fidelity }: LoadedWeights,
+    { nodes, matrices, fidelity }: LoadedWeights,
   ) {
     this.nodes = nodes;
+    this.matrices = matrices;
     this.fidelity = fidelity;
     this.weights = nodes.map(({ storage }) => storage!);
     this.origin = { operands: this.weights, depth: 1 };
@@ -76,8 +89,7 @@ export class Model {
 
   /** How the device keeps the matrices. */
   get dtype(): Exclude<StorageType, "auto"> | "mixed" {
-    const matrices = this.nodes.filter(({ shape }) => shape.dims.length > 1);
-    const homes = new Set(matrices.map(({ storage }) => storage!.home));
+    const homes = new Set(this.matrices.map(({ storage }) => storage!.home));
     if (homes.size > 1) return "mixed";
     const found = NAMES.find(([, home]) => homes.has(home));
     return found === undefined ? "f32" : (found[0] as keyof typeof PACKED);

@@ -19,8 +19,10 @@ import type { ModelEncoder } from "./wasm-instance.js";
 /** The parts that weights play, by their numbers. */
 const Role = { matrix: 0, distances: 2, computed: 3 } as const;
 
-/** The words of a weight on the page. */
-export type Memory = Floats | Uint16Array<ArrayBuffer>;
+/** The words of a weight on the page: floats, 16-bit ones, or blocks of int8 as the device has them. */
+export type Memory = Floats | Uint16Array<ArrayBuffer> | Blocks;
+
+type Blocks = Uint32Array<ArrayBuffer>;
 
 type Floats = Float32Array<ArrayBuffer>;
 
@@ -50,6 +52,11 @@ export class Weight {
     private readonly byDistance: ModelEncoder["byDistance"],
   ) {}
 
+  /** Whether the device may keep it in fewer bits. */
+  get isMatrix(): boolean {
+    return this.role === Role.matrix;
+  }
+
   /** Memory for the bytes of a source: in the weight itself, or apart where these are to be widened. */
   target(source: Stored, keeping: Keeping): Uint8Array {
     const { dtype } = source;
@@ -57,6 +64,7 @@ export class Weight {
       this.isKept = keeping.keep;
       return bytesFor(source.end - source.begin);
     }
+    if (dtype === BLOCKS) return this.blocks(source, keeping);
     const home = this.homeFor(keeping);
     const isHalves =
       this.sources.every((other) => other.dtype === dtype) &&
@@ -74,6 +82,25 @@ export class Weight {
     if (!isHalves && dtype !== "F32") return bytesFor(length * 2);
     const size = memory.BYTES_PER_ELEMENT;
     return new Uint8Array(memory.buffer, at * size, length * size);
+  }
+
+  /** Memory in the weight for the blocks of a source, which go to the device as they are. */
+  private blocks(source: Stored, { dtype, keep }: Keeping): Uint8Array {
+    if (dtype !== "auto" && dtype !== "int8") {
+      throw new FramebatchError(
+        "unsupported",
+        `${ABOUT}: tensor '${source.name}' is stored as int8, which cannot be had as ${dtype}; leave dtype out, or load the folder that it was converted from`,
+      );
+    }
+    if (this.storage === undefined) {
+      const { count } = shapeOf(ABOUT, this.dims);
+      const words = Math.ceil(count / 64) * 17;
+      const memory = allocate(wantOf(words * 4), () => new Uint32Array(words));
+      this.isKept = keep;
+      this.storage = this.stored(memory, PACKED.int8);
+    }
+    const { length, at, memory } = this.section(source);
+    return new Uint8Array(memory.buffer, at * 4, length * 4);
   }
 
   /** The bytes of a source have arrived. Returns the weight's node if the source was the last. */
@@ -103,10 +130,10 @@ export class Weight {
   }
 
   private stored(memory: Memory, home: number): TensorStorage {
-    const { length } = memory;
+    const { count } = shapeOf(ABOUT, this.dims);
     return new TensorStorage(
-      { memory, start: 0, words: length },
-      length,
+      { memory, start: 0, words: memory.length },
+      count,
       home,
       undefined,
       this.isKept,
@@ -149,6 +176,8 @@ interface Wanted {
 /** The weights of a model, and the tensors of files that each is made of. */
 export class WeightList {
   readonly weights: Weight[] = [];
+  /** Whether a file holds blocks of int8, as `framebatch convert` writes them. */
+  isConverted = false;
   /** The numbers of those that no file has. */
   readonly computed: number[] = [];
   /** The tensors that are needed, by file. */
@@ -211,26 +240,33 @@ export class WeightList {
       }
       check(file, source, dims);
       weight.sources[place] = source;
+      this.isConverted ||= source.dtype === BLOCKS;
       sources.set(source, weight);
     }
     return sources;
   }
 }
 
+/** The type of tensors that hold blocks of int8: 64 numbers of a byte, and two scales. */
+const BLOCKS = "U8";
+
 const dimsOf = (text: string): number[] => text.split(",").map(Number);
 
 function check(
   file: string,
   { name, dtype, shape }: Stored,
-  dims: readonly number[],
+  whole: readonly number[],
 ): void {
+  const count = whole.reduce((product, dim) => product * dim, 1);
+  const isBlocks = dtype === BLOCKS && shape[1] === 68;
+  const dims = isBlocks ? [Math.ceil(count / 64), 68] : whole;
   if (shape.join() !== dims.join()) {
     throw wrongFile(
       file,
       `tensor '${name}' has shape ${text(shape)}, but config.json asks for ${text(dims)}`,
     );
   }
-  if (["F32", "F16", "BF16"].includes(dtype)) return;
+  if (isBlocks || ["F32", "F16", "BF16"].includes(dtype)) return;
   throw new FramebatchError(
     "unsupported",
     `${ABOUT}: ${file}: tensor '${name}' holds ${dtype}, and only F32, F16 and BF16 are known`,

@@ -27,6 +27,7 @@ import {
   AUTO,
   bytesOf,
   FEWER,
+  isPacked,
   lostError,
   NOWHERE,
   paddedBytesOf,
@@ -299,10 +300,13 @@ export class ResidentTensors {
     if (source === undefined) {
       throw new FramebatchError("device-lost", "it was made with keep: false");
     }
-    if (source.length !== storage.words) {
+    const isReady = isPacked(source, storage.home);
+    const isBlocks = isReady && source instanceof Uint32Array;
+    const length = isBlocks ? bytesOf(storage) / 4 : storage.words;
+    if (source.length !== length) {
       throw new FramebatchError("device-lost", "its array was detached");
     }
-    const packed = source instanceof Uint16Array ? AS_GIVEN : 0;
+    const packed = isReady ? AS_GIVEN : 0;
     const words = allocate(wantOf(storage), () => wordsOf(source));
     this.ask(() =>
       checked(

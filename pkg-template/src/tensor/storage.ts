@@ -140,6 +140,14 @@ export class TensorStorage {
   }
 }
 
+/** Whether a page's data is in the format in which the device keeps it. */
+export function isPacked(memory: Span["memory"], home: number): boolean {
+  return (
+    memory instanceof Uint16Array ||
+    (memory instanceof Uint32Array && home === PACKED.int8)
+  );
+}
+
 /** Bytes that a tensor takes of its buffer. */
 export function bytesOf({ words, home }: TensorStorage): number {
   if (home === PACKED.int8) return Math.ceil(words / 64) * 68;

@@ -1,0 +1,41 @@
+#!/usr/bin/env node
+// The command of the package: `npx framebatch convert IN OUT`.
+
+import { convert } from "./convert.mjs";
+
+const USAGE = `usage: npx framebatch convert IN OUT [--dtype int8]
+
+  Writes the model in folder IN, as Hugging Face has it, to folder OUT with a quarter of the
+  bytes: matrices as int8, with a scale for each 32 numbers. OUT is loaded as any folder is,
+  and has vectors of the model as it was, which loading compares.`;
+
+const [command, ...rest] = process.argv.slice(2);
+const folders = [];
+let dtype = "int8";
+while (rest.length > 0) {
+  const word = rest.shift();
+  if (word === "--dtype") dtype = rest.shift();
+  else if (word.startsWith("-")) fail(`there is no option ${word}`);
+  else folders.push(word);
+}
+if (command === undefined || command === "help" || command === "--help") {
+  console.log(USAGE);
+} else if (command !== "convert") {
+  fail(`there is no command '${command}'`);
+} else if (folders.length !== 2) {
+  fail("convert takes two folders");
+} else if (dtype !== "int8") {
+  fail(`--dtype must be int8, got '${dtype}'`);
+} else {
+  try {
+    await convert(...folders);
+  } catch (error) {
+    console.error(`framebatch: ${error.message}`);
+    process.exitCode = 1;
+  }
+}
+
+function fail(problem) {
+  console.error(`framebatch: ${problem}\n\n${USAGE}`);
+  process.exit(2);
+}
