@@ -6,6 +6,7 @@ import {
   open,
   readdir,
   readFile,
+  rm,
   writeFile,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -35,6 +36,16 @@ export async function convert(from, to, say = console.log) {
   }
   const there = await readdir(to).catch(() => []);
   if (there.length > 0) throw new Error(`${to} is there already, with files`);
+  try {
+    return await write(from, to, names, say);
+  } catch (error) {
+    // Nothing half written stays.
+    await rm(to, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function write(from, to, names, say) {
   for (const name of names.filter((name) => COPIED.test(name))) {
     await mkdir(dirname(join(to, name)), { recursive: true });
     await copyFile(join(from, name), join(to, name));

@@ -105,6 +105,41 @@ for (const engine of ["gpu", "cpu"]) {
 for (const engine of ["gpu", "cpu"]) {
   const add = engine === "gpu" ? heavyTest : test;
   add(
+    `a converted folder gives the bits of the whole as int8, on the ${engine}`,
+    () =>
+      site.page(
+        async (page) => {
+          const found = await page.evaluate(async (engine) => {
+            const gpu = await framebatch.open({ engine, flush: "eager" });
+            const load = (name, options) =>
+              gpu.embedder(`/data/${name}/`, options);
+            const int8 = { dtype: "int8", verify: false };
+            const whole = await load("tiny-model", int8);
+            const converted = await load("tiny-model-int8");
+            const texts = ["the cat sat on the mat", "a dog ran"];
+            const all = ({ buffer }) => new Uint32Array(buffer).join();
+            const bits = async (embedder) =>
+              (
+                await Promise.all(texts.map((text) => embedder.embed(text)))
+              ).map(all);
+            const vectors = [await bits(whole), await bits(converted)];
+            const { dtype, fidelity } = converted.info;
+            const { bytes } = gpu.stats().tensors;
+            await gpu.dispose();
+            return { vectors, dtype, fidelity, bytes };
+          }, engine);
+          assert.deepEqual(found.vectors[1], found.vectors[0]);
+          assert.equal(found.dtype, "int8");
+          assert.ok(found.fidelity > 0.999 && found.fidelity < 1);
+        },
+        { may },
+      ),
+  );
+}
+
+for (const engine of ["gpu", "cpu"]) {
+  const add = engine === "gpu" ? heavyTest : test;
+  add(
     `an index finds texts whose vectors the page has never seen, on the ${engine}`,
     () =>
       site.page(

@@ -19,6 +19,7 @@ mod samples;
 mod stall;
 
 mod compute;
+mod converted;
 mod counts;
 mod families;
 mod files;

@@ -11,6 +11,7 @@ mod json;
 mod load;
 mod many;
 mod model;
+mod references;
 mod replica;
 mod reranker;
 mod self_test;

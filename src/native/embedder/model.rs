@@ -68,7 +68,7 @@ impl Model {
                 list: &list,
                 task,
             };
-            fidelity = test.run(&tokenizer)?;
+            fidelity = test.run(files, &tokenizer)?;
         }
         let homes = replicas[0].tensors.iter().map(Tensor::home).collect();
         let loads = gpus.iter().map(|gpu| Load::new(gpu.shared().sound()));

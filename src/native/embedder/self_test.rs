@@ -2,16 +2,19 @@
 //! pass the encoder in both, stage by stage, so that the device has the whole weights of one stage at
 //! a time.
 
+use super::files::ModelFiles;
+use super::references::{Reference, references};
 use super::replica::Replica;
 use super::vocabulary::Split;
 use super::weights::StoredWeights;
 use crate::batch::Priority;
 use crate::embed::folder::Task;
 use crate::embed::{
-    Config, MOST_TOKENS, Stage, TEXTS, Weight, check_fidelity, cosine, drawn_ids, numbers,
+    Config, MOST_TOKENS, Stage, TEXTS, Tokens, Weight, check_fidelity, cosine, drawn_ids, forward,
+    numbers,
 };
 use crate::error::Error;
-use crate::graph::chain::Home;
+use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
 use crate::native::call::Call;
 use crate::native::platform::block_on;
@@ -44,7 +47,14 @@ impl SelfTest<'_, '_> {
     /// # Errors
     ///
     /// [`Error::Unsupported`] where it is too small, and whatever befalls the calls.
-    pub(super) fn run(&mut self, tokenizer: &Split) -> Result<Option<f32>, Error> {
+    pub(super) fn run(
+        &mut self,
+        files: &ModelFiles<'_>,
+        tokenizer: &Split,
+    ) -> Result<Option<f32>, Error> {
+        if self.stored.is_converted(self.list) {
+            return self.compare(&references(files, self.config)?);
+        }
         let Some(first) = (0..self.list.len()).find(|at| self.is_cut(*at)) else {
             return Ok(Some(1.0));
         };
@@ -67,6 +77,34 @@ impl SelfTest<'_, '_> {
             false => least,
         });
         check_fidelity(name(self.replica.tensors[first].home()), least)?;
+        Ok(Some(least))
+    }
+
+    /// The least cosine with the vectors that a converted folder has; `None` where these are not to
+    /// be compared: vectors that were cut have other directions, and a reranker has none.
+    fn compare(&self, references: &[Reference]) -> Result<Option<f32>, Error> {
+        let is_whole = self.task == Task::Embed { dimensions: None };
+        let is_sent = self.replica.gpu.shared().purpose == Purpose::Send;
+        if references.is_empty() || !is_whole || !is_sent {
+            return Ok(None);
+        }
+        let tensors = &self.replica.tensors;
+        let homes: Vec<Home> = tensors.iter().map(Tensor::home).collect();
+        let calls = references.iter().map(|Reference { ids, .. }| {
+            let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+            let chain = forward(self.config, Tokens::Ids(count), &homes)?;
+            let floats = self.config.dimensions() as usize;
+            let given = [bytemuck::cast_slice(ids)];
+            Ok(self.send(chain, &given, tensors, [ids.len(), floats]))
+        });
+        let calls = calls.collect::<Result<Vec<Call<f32>>, Error>>()?;
+        let mut least = 1.0_f32;
+        for (call, Reference { vector, .. }) in calls.into_iter().zip(references) {
+            let next = cosine(&block_on(call)?, vector);
+            // Written so that NaN is the least.
+            least = if least <= next { least } else { next };
+        }
+        check_fidelity("int8", least)?;
         Ok(Some(least))
     }
 
@@ -178,23 +216,36 @@ impl SelfTest<'_, '_> {
     ) -> Result<Call<f32>, Error> {
         let homes: Vec<Home> = weights.iter().map(Tensor::home).collect();
         let count = u32::try_from(tokens).unwrap_or(u32::MAX);
+        let floats = match stage {
+            Stage::Vector => self.config.dimensions() as usize,
+            _ => tokens * self.config.hidden as usize,
+        };
+        let chain = stage.chain(self.config, count, &homes)?;
+        Ok(self.send(chain, given, weights, [tokens, floats]))
+    }
+
+    /// Sends a call of a chain that takes what is given, the encoder's numbers and these tensors. Its
+    /// tokens count as so many rows, and it gives so many floats.
+    fn send(
+        &self,
+        chain: Chain,
+        given: &[&[u8]],
+        tensors: &[Tensor],
+        [rows, floats]: [usize; 2],
+    ) -> Call<f32> {
         let numbers = numbers(self.config);
         let operands = given.iter().copied();
         let operands = operands.chain([bytemuck::cast_slice(&numbers)]).collect();
         let request = Request {
-            structure: Structure::Chain(stage.chain(self.config, count, &homes)?),
-            rows: tokens,
+            structure: Structure::Chain(chain),
+            rows,
             scalar: 0,
             operands: Default::default(),
             chained: Chained {
                 operands,
-                tensors: weights.iter().map(Tensor::number).collect(),
+                tensors: tensors.iter().map(Tensor::number).collect(),
                 ..Chained::default()
             },
-        };
-        let floats = match stage {
-            Stage::Vector => self.config.dimensions() as usize,
-            _ => tokens * self.config.hidden as usize,
         };
         // At once, whatever the policy is, and without what the handle asks of its calls.
         let terms = Terms {
@@ -202,7 +253,7 @@ impl SelfTest<'_, '_> {
             ..Terms::default()
         };
         let shared = self.replica.gpu.shared();
-        Ok(shared.submit_floats(request, terms, floats))
+        shared.submit_floats(request, terms, floats)
     }
 }
 

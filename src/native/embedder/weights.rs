@@ -67,13 +67,23 @@ impl<'a> StoredWeights<'a> {
             None => return false,
             Some(Packing::F16) => Some(Kind::F16),
             Some(Packing::Bf16) => Some(Kind::Bf16),
-            Some(Packing::Int8) => None,
+            Some(Packing::Int8) => Some(Kind::Int8),
         };
         let is_kept = |file: &WeightFile<'_>| {
             let mut parts = weight.parts.iter();
             parts.all(|part| file.kind(weight, part).ok() == as_it_is)
         };
         !file.is_some_and(is_kept)
+    }
+
+    /// Whether a file has matrices as blocks of int8.
+    pub(super) fn is_converted(&self, weights: &[Weight]) -> bool {
+        weights.iter().any(|weight| {
+            let file = self.0.iter().find(|file| file.name == weight.source.file());
+            let first = weight.parts.first();
+            let found = first.zip(file).map(|(part, file)| file.kind(weight, part));
+            matches!(found, Some(Ok(Kind::Int8)))
+        })
     }
 
     /// A tensor with all bits of its file, as 32-bit floats.
@@ -110,7 +120,13 @@ enum Kind {
     F32,
     F16,
     Bf16,
+    /// Blocks of [`Packing::Int8`], as a converted folder has them.
+    Int8,
 }
+
+/// Elements and bytes of a block of int8.
+const BLOCK: u64 = 64;
+const BLOCK_BYTES: u64 = 68;
 
 impl<'a> WeightFile<'a> {
     /// Reads the header and checks it against the length of the file.
@@ -178,6 +194,9 @@ impl<'a> WeightFile<'a> {
     ) -> Result<Contents, Error> {
         let kinds = weight.parts.iter().map(|part| self.kind(weight, part));
         let kinds = kinds.collect::<Result<Vec<Kind>, Error>>()?;
+        if kinds.contains(&Kind::Int8) {
+            return self.blocks_as(weight, &kinds, dtype);
+        }
         let storage = match (weight.role, dtype) {
             (Role::Matrix, Storage::Auto) if info.software => Storage::F32,
             (Role::Matrix, Storage::Auto) => match kinds[..] {
@@ -209,6 +228,39 @@ impl<'a> WeightFile<'a> {
             })
     }
 
+    /// A tensor of blocks as it is.
+    fn blocks_as(
+        &mut self,
+        weight: &Weight,
+        kinds: &[Kind],
+        dtype: Storage,
+    ) -> Result<Contents, Error> {
+        let name = &weight.parts[0];
+        if kinds.iter().any(|kind| *kind != Kind::Int8) {
+            let problem = "has parts as int8 and others; convert the folder again";
+            return Err(refuse(&self.name, &named(name, problem)));
+        }
+        if !matches!(dtype, Storage::Int8 | Storage::Auto) {
+            return Err(Error::Unsupported(format!(
+                "{}: tensor {name} is stored as int8, which cannot be had as {dtype:?}; open it with Storage::Auto, or open the folder that it was converted from",
+                self.name
+            )));
+        }
+        let mut words = Vec::new();
+        for part in &weight.parts {
+            let (from, to) = self.info(weight, part)?.data_offsets;
+            let mut blocks = vec![0_u32; (to - from) / 4];
+            let at = self.data + from as u64;
+            self.blob.read(at, bytemuck::cast_slice_mut(&mut blocks))?;
+            words.append(&mut blocks);
+        }
+        Ok(Contents {
+            words: std::sync::Arc::new(words),
+            packing: Some(Packing::Int8),
+            row: 0,
+        })
+    }
+
     /// All parts of a tensor as 32-bit floats, end to end.
     fn floats(&mut self, weight: &Weight) -> Result<Vec<f32>, Error> {
         let mut floats = Vec::new();
@@ -222,6 +274,10 @@ impl<'a> WeightFile<'a> {
                 Kind::F32 => floats.append(&mut self.read::<f32>(&one)?),
                 Kind::F16 => widen(Packing::F16, &self.read(&one)?, &mut floats),
                 Kind::Bf16 => widen(Packing::Bf16, &self.read(&one)?, &mut floats),
+                Kind::Int8 => {
+                    let problem = "is stored as int8, where it has to have all bits";
+                    return Err(refuse(&self.name, &named(part, problem)));
+                }
             }
         }
         Ok(floats)
@@ -281,7 +337,11 @@ impl<'a> WeightFile<'a> {
     /// Checks a part; the format of its elements.
     fn kind(&self, weight: &Weight, part: &str) -> Result<Kind, Error> {
         let info = self.info(weight, part)?;
-        let dims = weight.part_dims();
+        let mut dims = weight.part_dims();
+        let is_blocks = info.dtype == Dtype::U8 && info.shape.last() == Some(&68);
+        if is_blocks && weight.role == Role::Matrix {
+            dims = blocks_of(&dims);
+        }
         let mut given = info.shape.iter().map(|dim| u32::try_from(*dim));
         if info.shape.len() != dims.len() || !dims.iter().all(|dim| given.next() == Some(Ok(*dim)))
         {
@@ -295,12 +355,22 @@ impl<'a> WeightFile<'a> {
             Dtype::F32 => Ok(Kind::F32),
             Dtype::F16 => Ok(Kind::F16),
             Dtype::BF16 => Ok(Kind::Bf16),
+            Dtype::U8 if is_blocks => Ok(Kind::Int8),
             other => {
                 let problem = format!("has elements of {other:?}; F32, F16 and BF16 are read");
                 Err(refuse(&self.name, &named(part, &problem)))
             }
         }
     }
+}
+
+/// The shape of a matrix of these dimensions as blocks of int8.
+fn blocks_of(dims: &[u32]) -> Vec<u32> {
+    let elements: u64 = dims.iter().map(|dim| u64::from(*dim)).product();
+    let blocks = elements.div_ceil(BLOCK);
+    [blocks, BLOCK_BYTES]
+        .map(|dim| u32::try_from(dim).unwrap_or(u32::MAX))
+        .into()
 }
 
 /// Refuses numbers of elements that not every reader can count, where one dimension is 0.

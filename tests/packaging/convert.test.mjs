@@ -1,0 +1,202 @@
+// The command of the package: what it writes, and what it says of what it cannot do.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import "../../pkg/dist/embeddings.js";
+import { open } from "../../pkg/dist/index.js";
+import { BLOCK, BLOCK_BYTES, pack } from "../../pkg/bin/int8.mjs";
+
+const root = mkdtempSync(join(tmpdir(), "convert-"));
+after(() => rmSync(root, { recursive: true }));
+
+const run = (...words) => {
+  const command = ["pkg/bin/framebatch.mjs", ...words];
+  const { status, stdout, stderr } = spawnSync("node", command, {
+    encoding: "utf8",
+  });
+  return { status, stdout, stderr };
+};
+
+test("a converted folder is the one that is kept, byte for byte", () => {
+  const out = join(root, "tiny");
+  const { status, stdout, stderr } = run(
+    "convert",
+    "tests/data/tiny-model",
+    out,
+  );
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /0\.1 MB of weights instead of 0\.3/);
+  assert.match(stdout, /least cosine with the vectors of \S+: 0\.9999\d\d/);
+  const kept = "tests/data/tiny-model-int8";
+  for (const name of ["model.safetensors", "config.json", "vocab.txt"]) {
+    const [found, expected] = [out, kept].map((at) =>
+      readFileSync(join(at, name)),
+    );
+    assert.ok(found.equals(expected), name);
+  }
+  const [found, expected] = [out, kept].map((at) =>
+    JSON.parse(readFileSync(join(at, "framebatch.json"))),
+  );
+  assert.equal(found.storage, "int8");
+  assert.equal(found.references.length, 4);
+  found.references.forEach(({ ids, vector }, i) => {
+    assert.deepEqual(ids, expected.references[i].ids);
+    vector.forEach((x, k) => {
+      const off = Math.abs(x - expected.references[i].vector[k]);
+      assert.ok(off < 1e-5, `text ${i}, element ${k}`);
+    });
+  });
+});
+
+test("MiniLM takes at most 25 MB, and is as near as 0.999", () => {
+  const out = join(root, "minilm");
+  const { status, stdout, stderr } = run("convert", "models/minilm", out);
+  assert.equal(status, 0, stderr);
+  const [, size] = /: ([\d.]+) MB of weights/.exec(stdout);
+  const [, cosine] = /: (0\.\d+)$/m.exec(stdout);
+  assert.ok(Number(size) <= 25, `${size} MB`);
+  assert.ok(Number(cosine) >= 0.999, cosine);
+});
+
+test("a reranker and families with tables of odd sizes are converted, too", () => {
+  for (const name of ["reranker-bert", "mpnet", "modernbert", "bert-dense"]) {
+    const out = join(root, name);
+    const { status, stderr } = run("convert", `tests/data/models/${name}`, out);
+    assert.equal(status, 0, `${name}: ${stderr}`);
+  }
+});
+
+test("numbers are packed as the library packs them", async () => {
+  let seed = 1;
+  const random = () => {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    return seed / 2 ** 32 - 0.5;
+  };
+  const scales = [1, 1e-3, 1e-6, 1e-9, 1e-30, 6e4, 2 ** -14, 0];
+  const floats = Float32Array.from(
+    { length: 64 * BLOCK },
+    (_, i) => 2 * random() * scales[Math.floor(i / 32) % scales.length],
+  );
+  // Ties, and the ends of what is held.
+  floats.set([127, 0.5, 1.5, 2.5, -0.5, -1.5, 126.5, -127], 0);
+  floats.set([65008, -65008], 32);
+  const gpu = await open({ engine: "cpu", flush: "eager" });
+  const kept = await gpu
+    .tensor(floats, [floats.length], { dtype: "int8" })
+    .read();
+  await gpu.dispose();
+  const bytes = new DataView(pack(floats).buffer);
+  kept.forEach((expected, i) => {
+    const at = Math.floor(i / BLOCK) * BLOCK_BYTES;
+    const place = i % BLOCK;
+    const bits = bytes.getUint16(at + BLOCK + 2 * (place >> 5), true);
+    const scale = (1024 + (bits & 1023)) * 2 ** ((bits >> 10) - 25 - 7);
+    const found = Math.fround(bytes.getInt8(at + place) * scale);
+    assert.ok(
+      found === expected,
+      `${floats[i]} at ${i}: ${found}, ${expected}`,
+    );
+  });
+  for (const wrong of [NaN, Infinity, 65009]) {
+    const some = new Float32Array(BLOCK).fill(wrong);
+    assert.throws(() => pack(some), /int8 holds magnitudes below 65,009/);
+  }
+});
+
+test("references are compared, and refused by field", async () => {
+  const home = "tests/data/tiny-model-int8";
+  const names = readdirSync(home, { recursive: true });
+  const files = names
+    .map((name) => [name.replaceAll("\\", "/"), join(home, name)])
+    .filter(([, path]) => statSync(path).isFile())
+    .map(([name, path]) => [name, readFileSync(path)]);
+  const gpu = await open({ engine: "cpu", flush: "eager" });
+  const load = (change, options) => {
+    const folder = new Map(files);
+    const references = JSON.parse(folder.get("framebatch.json"));
+    const changed = change(references) ?? references;
+    folder.set("framebatch.json", Buffer.from(JSON.stringify(changed)));
+    return gpu.embedder(folder, options);
+  };
+  const { info } = await load(() => {});
+  assert.equal(info.dtype, "int8");
+  assert.ok(info.fidelity > 0.999 && info.fidelity < 1, info.fidelity);
+  const other = ({ references }) => void (references[0].vector[0] = 5);
+  const untested = await load(other, { verify: false });
+  assert.equal(untested.info.fidelity, undefined);
+  const cut = await load(other, { dimensions: 16 });
+  assert.equal(cut.info.fidelity, undefined);
+  const cases = [
+    [other, "unsupported", /as int8 the model gives other vectors/],
+    [() => [], "invalid-input", /framebatch.json must be an object/],
+    [() => ({ references: 3 }), "invalid-input", /references must be a list/],
+    [
+      ({ references }) => void (references[1].ids = []),
+      "invalid-input",
+      /references\[1\]: ids must be 1 to 40 tokens below 128/,
+    ],
+    [
+      ({ references }) => void (references[0].vector = [1]),
+      "invalid-input",
+      /references\[0\]: vector must have 64 numbers/,
+    ],
+  ];
+  for (const [change, code, message] of cases) {
+    await assert.rejects(load(change), (error) => {
+      assert.equal(error.code, code, error.message);
+      assert.match(error.message, message);
+      return true;
+    });
+  }
+  const dtype = "f16";
+  await assert.rejects(
+    load(() => {}, { dtype }),
+    {
+      code: "unsupported",
+      message: /is stored as int8, which cannot be had as f16/,
+    },
+  );
+  await gpu.dispose();
+});
+
+test("what cannot be done is said, with a status", () => {
+  const folder = join(root, "broken");
+  cpSync("tests/data/tiny-model", folder, { recursive: true });
+  writeFileSync(join(folder, "model.safetensors"), "short");
+  for (const [words, status, said] of [
+    [["--help"], 0, /^$/],
+    [[], 0, /^$/],
+    [["grow"], 2, /there is no command 'grow'/],
+    [["convert", "a"], 2, /convert takes two folders/],
+    [
+      ["convert", "a", "b", "--dtype", "q2"],
+      2,
+      /--dtype must be int8, got 'q2'/,
+    ],
+    [["convert", "a", "b", "--fast"], 2, /there is no option --fast/],
+    [["convert", "tests/none", join(root, "x")], 1, /tests\/none/],
+    [["convert", "tests/data", join(root, "x")], 1, /has no model.safetensors/],
+    [
+      ["convert", "tests/data/tiny-model", "tests"],
+      1,
+      /tests is there already/,
+    ],
+    [["convert", folder, join(root, "y")], 1, /is no safetensors file/],
+  ]) {
+    const found = run(...words);
+    assert.equal(found.status, status, words.join(" "));
+    assert.match(found.stderr, said, words.join(" "));
+  }
+});
