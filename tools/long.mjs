@@ -50,7 +50,7 @@ const PARTS = {
     return { cases: Number(CASES), seed: SEED, tests: Number(tests) };
   },
   async fuzzedTexts() {
-    const FUZZED_TEXTS = "100000";
+    const FUZZED_TEXTS = "1000000";
     await run(["tools/tokenizers.sh"], {}, /^/);
     await run(
       [

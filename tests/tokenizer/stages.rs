@@ -195,3 +195,22 @@ fn normalizers_and_pre_tokenizers_work_together() {
         );
     }
 }
+
+/// Marks of Tibetan that have no class, and become marks that have one, between marks that are
+/// sorted by their classes and have a width.
+#[test]
+fn marks_without_a_class_are_sorted_by_their_parts() {
+    let texts = [
+        "\u{1d16e}\u{f75}",
+        "x\u{1d16e}\u{5b0}\u{f73}\u{1d16e}",
+        "\u{1d16d}\u{f81}\u{1d165}",
+        "\u{1d16e}\u{2dff}\u{5b0}\u{f75}\u{327}\u{1d16e}",
+    ];
+    for normalizer in normalizers() {
+        check(
+            &normalizer,
+            &Value::Null,
+            texts.map(String::from).into_iter(),
+        );
+    }
+}

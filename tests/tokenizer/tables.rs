@@ -76,11 +76,14 @@ fn write_kinds(table: &mut Vec<u8>, kind: impl Fn(char) -> u8) {
 
 fn kind(c: char, classes: &[u8]) -> u8 {
     let class = canonical_combining_class(c);
+    // Three marks of Tibetan have no class, and become marks that have one.
+    let first = c.to_string().nfd().map(|(part, _)| part).next();
+    let starts = first.is_some_and(|first| canonical_combining_class(first) == 0);
     let kinds = [
         (c.is_other(), OTHER),
         (c.is_punctuation(), PUNCTUATION),
-        (c.is_mark_nonspacing() && class == 0, STARTING_MARK),
-        (c.is_mark_nonspacing() && class != 0, MARK),
+        (c.is_mark_nonspacing() && starts, STARTING_MARK),
+        (c.is_mark_nonspacing() && !starts, MARK),
     ];
     let mut kinds = kinds.iter().filter(|(holds, _)| *holds);
     match (kinds.next(), class) {
