@@ -31,6 +31,11 @@ const MOST_TOKENS = 32;
 /** Writes the model in `from` to `to`, with matrices as int8, and tells how near its vectors are. */
 export async function convert(from, to, say = console.log) {
   const names = await filesOf(from);
+  if (names.includes("framebatch.json")) {
+    throw new Error(
+      `${from} was converted already; give the model's own folder`,
+    );
+  }
   if (!names.includes(WEIGHTS)) {
     throw new Error(`${from} has no ${WEIGHTS}; give the folder of a model`);
   }

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { pathToFileURL } from "node:url";
 import "../../pkg/dist/embeddings.js";
 import { open } from "../../pkg/dist/index.js";
 import { BLOCK, BLOCK_BYTES, pack } from "../../pkg/bin/int8.mjs";
@@ -171,6 +172,28 @@ test("references are compared, and refused by field", async () => {
   await gpu.dispose();
 });
 
+test("in Node a folder is named by its path, or by a file: URL", async () => {
+  const gpu = await open({ engine: "cpu", flush: "eager" });
+  const home = "tests/data/tiny-model-int8";
+  const places = [
+    home,
+    `./${home}/`,
+    pathToFileURL(home),
+    `${pathToFileURL(home)}/`,
+  ];
+  for (const place of places) {
+    const embedder = await gpu.embedder(place);
+    assert.equal(embedder.info.dimensions, 64, String(place));
+  }
+  for (const place of ["tests/none", "tests/data"]) {
+    await assert.rejects(gpu.embedder(place), {
+      code: "invalid-input",
+      message: new RegExp(`config.json is missing.*looked for it in ${place}$`),
+    });
+  }
+  await gpu.dispose();
+});
+
 test("what cannot be done is said, with a status", () => {
   const folder = join(root, "broken");
   cpSync("tests/data/tiny-model", folder, { recursive: true });
@@ -187,6 +210,11 @@ test("what cannot be done is said, with a status", () => {
     ],
     [["convert", "a", "b", "--fast"], 2, /there is no option --fast/],
     [["convert", "tests/none", join(root, "x")], 1, /tests\/none/],
+    [
+      ["convert", "tests/data/tiny-model-int8", join(root, "x")],
+      1,
+      /was converted already/,
+    ],
     [["convert", "tests/data", join(root, "x")], 1, /has no model.safetensors/],
     [
       ["convert", "tests/data/tiny-model", "tests"],

@@ -89,7 +89,7 @@ export async function experiment(
     listener.merged(await merge(gpu, sketch, () => ask(sketch.callers)));
 
     listener.verified(
-      definition.cpu || definition.cpuAt
+      gpu.info?.engine === "gpu" && (definition.cpu || definition.cpuAt)
         ? await gpu.verify(kernel, [{ values: lists(drawn), params }])
         : undefined,
     );

@@ -94,7 +94,7 @@ function verdict(found: Verification | undefined): HTMLElement {
   if (found === undefined) {
     return element(
       "p",
-      "There is no function for the CPU to compare with: write one to have the code checked.",
+      "Nothing is compared: that takes a GPU, which runs the code, and a function for the CPU.",
     );
   }
   const { ok, worst } = found;

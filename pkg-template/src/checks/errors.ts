@@ -47,7 +47,10 @@ export class FramebatchError extends Error {
   readonly code: Code;
 
   static {
-    this.prototype.name = "FramebatchError";
+    const name = "FramebatchError";
+    this.prototype.name = name;
+    // What Node prints, whatever the class is called in a small script.
+    Object.defineProperty(this, "name", { value: name });
   }
 
   constructor(code: Code, message: string, options?: { cause?: unknown }) {

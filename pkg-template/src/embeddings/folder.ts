@@ -3,6 +3,7 @@
 // Files of the page are read here; folders on the web, in `web-folder.ts`.
 
 import { FramebatchError, invalid, kindOf, tagOf } from "../checks/errors.js";
+import { builtin } from "../platform/node.js";
 import {
   ABOUT,
   failed,
@@ -22,6 +23,8 @@ export function folderOf(
 ): Folder {
   const tag = tagOf(source);
   if (tag === "String" || tag === "URL") {
+    const path = pathOf(source as string);
+    if (path !== undefined) return new DiskFolder(path);
     return new WebFolder(addressOf(source as string), signal, isCached);
   }
   if (tag === "Map") {
@@ -38,6 +41,18 @@ export function folderOf(
     ABOUT,
     `give the address of a model's folder, or its files by name, got ${kindOf(source)}`,
   );
+}
+
+/** The path of a source on a disk, where there is no page that addresses belong to. */
+function pathOf(source: string | URL): string | undefined {
+  const text = String(source);
+  const hasPage = "document" in globalThis || "location" in globalThis;
+  if (hasPage || builtin("node:fs/promises") === undefined) return undefined;
+  if (text.startsWith("file:")) {
+    return builtin("node:url")!.fileURLToPath(text);
+  }
+  // One letter is a disk of Windows.
+  return /^[a-z][a-z\d+.-]+:/i.test(text) ? undefined : text;
 }
 
 function addressOf(source: string): URL {
@@ -63,7 +78,13 @@ class GivenFolder implements Folder {
 
   // Rejects and never throws, as fetching does: other files are opened at the same time.
   async open(name: string): Promise<OpenFile | undefined> {
-    const data = this.find(name);
+    return this.opened(name, this.find(name));
+  }
+
+  protected opened(
+    name: string,
+    data: FileData | undefined,
+  ): OpenFile | undefined {
     if (data === undefined) return undefined;
     const tag = tagOf(data);
     if (tag === "Blob" || tag === "File") {
@@ -99,4 +120,21 @@ class GivenFolder implements Folder {
   keep(): void {}
 
   async abandon(): Promise<void> {}
+}
+
+/** A folder on a disk, in Node. */
+class DiskFolder extends GivenFolder {
+  constructor(readonly place: string) {
+    super(() => undefined);
+  }
+
+  override async open(name: string): Promise<OpenFile | undefined> {
+    const { readFile } = builtin("node:fs/promises")!;
+    try {
+      return this.opened(name, await readFile(`${this.place}/${name}`));
+    } catch (cause) {
+      if ((cause as { code?: string }).code === "ENOENT") return undefined;
+      throw failed(`${name} could not be read`, cause);
+    }
+  }
 }

@@ -219,10 +219,19 @@ async function load<Made>(
     given.abort(error);
     await folder.abandon(error);
     signal?.throwIfAborted();
-    throw error;
+    throw placed(error, folder);
   } finally {
     signal?.removeEventListener("abort", abort);
   }
+}
+
+/** The error of a file that is missing, which says where it was looked for. */
+function placed(error: unknown, { place }: Folder): unknown {
+  if (!(error instanceof FramebatchError) || place === undefined) return error;
+  const { code, message } = error;
+  if (!/ is missing; give the folder /.test(message)) return error;
+  const where = `${message}; looked for it in ${place}`;
+  return new FramebatchError(code, where, { cause: error });
 }
 
 /** How a model is loaded. */

@@ -12,7 +12,7 @@ export type FileData = ArrayBuffer | Uint8Array | Blob;
 export type ModelFiles =
   Readonly<Record<string, FileData>> | ReadonlyMap<string, FileData>;
 
-/** The address of a folder, or its files. */
+/** The address of a folder, in Node its path, or its files. */
 export type ModelSource = string | URL | ModelFiles;
 
 /** A file while it is read. */
@@ -27,6 +27,8 @@ export interface OpenFile {
 
 /** A model's folder, for one load. */
 export interface Folder {
+  /** Where it is, for messages; undefined for files that the page has. */
+  readonly place?: string;
   /** The bytes of files that were read whole, by name: a file that is read again gives the same. */
   readonly contents: Map<string, Promise<Uint8Array | undefined>>;
   /** Begins to read a file; undefined where there is none of that name. */

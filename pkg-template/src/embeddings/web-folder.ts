@@ -54,6 +54,10 @@ export class WebFolder implements Folder {
   /** Whether a cached file could not be read. */
   private isDamaged = false;
 
+  get place(): string {
+    return this.home.href;
+  }
+
   constructor(
     /** Ends with a slash, without a query. */
     private readonly home: URL,

@@ -1,6 +1,6 @@
 // Compares what a device computes of a kernel with what its function in JavaScript does.
 
-import { invalid, kindOf } from "../checks/errors.js";
+import { FramebatchError, invalid, kindOf } from "../checks/errors.js";
 import { checkOptions } from "../checks/options.js";
 import { copyIn, type TensorData } from "../tensor/copy-in.js";
 import type { Elements } from "../tensor/kinds.js";
@@ -64,7 +64,7 @@ export interface VerifiedElement {
 
 const NAMES: Record<keyof VerifyOptions, true> = { tolerance: true };
 
-/** Computes cases both ways. Rejects for a kernel without a function for the CPU. */
+/** Computes cases both ways. Rejects for a kernel without a function for the CPU, and without a GPU. */
 export async function verify<
   Of extends Inputs,
   With extends Params,
@@ -108,6 +108,12 @@ export async function verify<
   const results = await Promise.all(
     made.map((tensors) => Promise.all(tensors.map((tensor) => tensor.read()))),
   );
+  if (calls.core?.info().engine === "cpu") {
+    throw new FramebatchError(
+      "unsupported",
+      `${checked.name}: verify: the session computes on the CPU, where the code does not run, and would compare the function with itself; open it with engine: 'gpu', for which one in software does`,
+    );
+  }
   const computed = partsOf(checked).filter(
     ({ result }) => result !== undefined,
   );

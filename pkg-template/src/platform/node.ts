@@ -27,9 +27,15 @@ interface Threads {
   readonly MessageChannel: typeof MessageChannel;
 }
 
+/** What of `node:url` is used. */
+interface Addresses {
+  fileURLToPath(address: string): string;
+}
+
 interface Builtins {
   "node:fs/promises": FileSystem;
   "node:module": Modules;
+  "node:url": Addresses;
   "node:util": Utilities;
   "node:worker_threads": Threads;
   "node:zlib": Zlib;

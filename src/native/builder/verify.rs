@@ -3,6 +3,7 @@
 //! The calls are those of any batch. What the function gives is known to `kernels`.
 
 use super::{Batch, Value, invalid};
+use crate::device::Engine;
 use crate::error::Error;
 use crate::graph::shape::Shape;
 use crate::native::blocking::Blocking;
@@ -127,9 +128,11 @@ impl Gpu {
     ///
     /// ```
     /// # pollster::block_on(async {
-    /// use framebatch::{Config, Gpu, KernelDefinition, Number, VerifyCase, VerifyValue};
+    /// use framebatch::{
+    ///     Config, EngineChoice, Gpu, KernelDefinition, Number, VerifyCase, VerifyValue,
+    /// };
     ///
-    /// let gpu = Gpu::open(Config::default()).await?;
+    /// let gpu = Gpu::open(Config { engine: EngineChoice::Gpu, ..Config::default() }).await?;
     /// let decay = KernelDefinition::new(
     ///     "decay",
     ///     "fn element(height: f32, speed: f32) -> f32 { return height * exp(-speed * params.dt); }",
@@ -154,7 +157,8 @@ impl Gpu {
     /// # Errors
     ///
     /// [`Error::InvalidInput`] for a kernel without a function for the CPU and for a tolerance
-    /// that is no number from 0; and the errors of [`Batch::apply_fields`] and of
+    /// that is no number from 0; [`Error::Unsupported`] where the session computes on the CPU, by
+    /// that function; and the errors of [`Batch::apply_fields`] and of
     /// [`Batch::<Gpu>::execute`](Batch::execute).
     pub fn verify<'a>(
         &self,
@@ -213,6 +217,11 @@ fn send<'a>(
     }
     for function in kernel.functions() {
         twin_of(function)?;
+    }
+    if gpu.info().engine == Engine::Cpu {
+        return Err(Error::Unsupported(
+            "verify: the session computes on the CPU, where the code does not run, and would compare the function with itself; open it with EngineChoice::Gpu, for which one in software does".into(),
+        ));
     }
     let sent = cases.iter().map(|case| {
         let mut batch = gpu.batch();

@@ -30,6 +30,12 @@ impl From<&PathBuf> for ModelFiles<'_> {
     }
 }
 
+impl From<&String> for ModelFiles<'_> {
+    fn from(path: &String) -> Self {
+        ModelFiles::Folder(path.into())
+    }
+}
+
 impl From<&str> for ModelFiles<'_> {
     fn from(path: &str) -> Self {
         ModelFiles::Folder(path.into())
