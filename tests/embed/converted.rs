@@ -48,8 +48,19 @@ fn bits_that_are_gone_are_not_given() {
     }
 }
 
-/// A change of the file of references, and what opening says.
-fn changed(gpu: &Gpu, change: impl FnOnce(&mut Value), verify: bool) -> Result<Embedder, Error> {
+/// A change of the file of references.
+type Change = fn(&mut Value);
+
+/// What opening says of a folder with this change.
+fn changed(gpu: &Gpu, change: impl FnOnce(&mut Value)) -> Result<Embedder, Error> {
+    opened_as(gpu, change, EmbedderOptions::default())
+}
+
+fn opened_as(
+    gpu: &Gpu,
+    change: impl FnOnce(&mut Value),
+    options: EmbedderOptions,
+) -> Result<Embedder, Error> {
     let names = [
         "config.json",
         "model.safetensors",
@@ -75,8 +86,7 @@ fn changed(gpu: &Gpu, change: impl FnOnce(&mut Value), verify: bool) -> Result<E
         .collect();
     let options = EmbedderOptions {
         dtype: Storage::Auto,
-        verify,
-        ..EmbedderOptions::default()
+        ..options
     };
     Embedder::open(gpu, &files[..], options)
 }
@@ -85,15 +95,20 @@ fn changed(gpu: &Gpu, change: impl FnOnce(&mut Value), verify: bool) -> Result<E
 fn vectors_that_changed_are_found() {
     for gpu in both() {
         let other = |value: &mut Value| value["references"][0]["vector"][0] = json!(5);
-        let error = changed(&gpu, other, true).unwrap_err();
+        let error = changed(&gpu, other).unwrap_err();
         assert_eq!(error.code(), Code::Unsupported);
         assert!(
             error
                 .to_string()
                 .contains("as int8 the model gives other vectors")
         );
-        assert_eq!(changed(&gpu, other, false).unwrap().fidelity(), None);
-        let none = changed(&gpu, |value| value["references"] = json!([]), true);
+        let untested = EmbedderOptions {
+            verify: false,
+            ..EmbedderOptions::default()
+        };
+        let untested = opened_as(&gpu, other, untested).unwrap();
+        assert_eq!(untested.fidelity(), None);
+        let none = changed(&gpu, |value| value["references"] = json!([]));
         assert_eq!(none.unwrap().fidelity(), None);
     }
 }
@@ -101,7 +116,7 @@ fn vectors_that_changed_are_found() {
 #[test]
 fn references_that_make_no_sense_are_refused_by_field() {
     let gpu = both().into_iter().next().unwrap();
-    let cases: [(fn(&mut Value), &str); 5] = [
+    let cases: [(Change, &str); 5] = [
         (|it| *it = json!([]), "framebatch.json: must be an object"),
         (
             |it| it["references"] = json!(3),
@@ -121,7 +136,7 @@ fn references_that_make_no_sense_are_refused_by_field() {
         ),
     ];
     for (change, expected) in cases {
-        let error = changed(&gpu, change, true).unwrap_err();
+        let error = changed(&gpu, change).unwrap_err();
         assert_eq!(error.code(), Code::InvalidInput);
         assert!(error.to_string().contains(expected), "{error}");
     }
