@@ -5,12 +5,8 @@
 
 import { callsOf, Session } from "../session/session.js";
 import type { Embedder } from "./embedder.js";
-import {
-  type EmbedderOptions,
-  loadEmbedder,
-  loadReranker,
-  type RerankerOptions,
-} from "./model-loader.js";
+import type { EmbedderOptions, RerankerOptions } from "./loading-options.js";
+import { loadEmbedder, loadReranker } from "./model-loader.js";
 import type { Reranker } from "./reranker.js";
 import type { ModelSource } from "./source.js";
 
@@ -27,7 +23,7 @@ export type {
   EmbedderOptions,
   EmbedderProgress,
   RerankerOptions,
-} from "./model-loader.js";
+} from "./loading-options.js";
 export type {
   Ranked,
   RankOptions,
