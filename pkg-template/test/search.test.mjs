@@ -214,6 +214,11 @@ test("what a filter or ids cannot be is said, and a filter may dispose", async (
     assert.throws(() => index.remove(ids), { code: "invalid-input", message });
   }
   const filter = () => index.dispose();
+  assert.throws(() => index.add([1, 2]), {
+    code: "invalid-input",
+    message:
+      /^index\.add: vectors must be a Float32Array, got Array; give Float32Array\.from\(vectors\)/,
+  });
   await assert.rejects(index.search(query, 1, { filter }), {
     code: "disposed",
   });

@@ -150,7 +150,10 @@ export class VectorIndex {
    */
   add(vectors: Float32Array | Tensor): Uint32Array<ArrayBuffer> {
     this.#check("index.add");
-    if (!ArrayBuffer.isView(vectors)) return this.#addTensor(vectors);
+    // A list is told how it becomes an array, and not that it is no tensor.
+    if (!ArrayBuffer.isView(vectors) && !Array.isArray(vectors)) {
+      return this.#addTensor(vectors);
+    }
     checkFloats("index.add", "vectors", vectors);
     const held = this.#store.vectors;
     // The array is made before anything is added, because there may be no memory for it.
@@ -442,7 +445,11 @@ function checkCount(about: string, k: unknown, vectors: number): void {
   }
 }
 
-function checkFloats(about: string, name: string, floats: unknown): void {
+function checkFloats(
+  about: string,
+  name: string,
+  floats: unknown,
+): asserts floats is Float32Array {
   const isView = ArrayBuffer.isView(floats);
   const tag = isView && (floats as Float32Array)[Symbol.toStringTag];
   if (tag !== "Float32Array") {

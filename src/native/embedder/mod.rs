@@ -52,7 +52,7 @@ pub struct EmbedderOptions {
     /// The format in which the device keeps tables and matrices. Biases and norms are always
     /// 32-bit floats, and so is everything that is computed. On a GPU in hardware
     /// [`Storage::Auto`] is the format of the file, or 16 bits where the file has more; elsewhere
-    /// it is 32 bits. [`Embedder::dtype`] tells the format in use.
+    /// it is 32 bits. [`Embedder::dtype`] tells the format in use. [`Storage::F32`] unless set.
     pub dtype: Storage,
     /// Whether texts of more than [`Config::max_tokens`] are cut off or refused.
     pub long_texts: LongTexts,
