@@ -33,9 +33,11 @@ export const PAGES = [
     "native",
     "operations",
     "performance",
+    "react",
     "recovery",
   ],
-  ...["search", "sessions", "tensors", "troubleshooting", "workers"],
+  ...["search", "sessions", "streams", "tensors", "troubleshooting"],
+  "workers",
 ].map((name) => `docs/${name}.md`);
 
 /** Where npm's manifest and README lie in the repository. */

@@ -1,6 +1,6 @@
 // The examples that need a bundler or a page of their own: both sides of docs/migration.md,
 // the page without a bundler and the component of React of docs/start.md, the panel of
-// docs/animation.md. Those of docs/libraries.md are in libraries.test.mjs.
+// docs/react.md. Those of docs/libraries.md are in libraries.test.mjs.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -25,7 +25,7 @@ const migrations = examples("migration", "js");
 /** React's panel needs the rest of an app around it. */
 const PANEL = `import { createRoot } from "react-dom/client";
 const element = document.querySelector("#root");
-${examples("animation", "jsx")[0]}`;
+${examples("react", "jsx")[0]}`;
 
 const MODULES = Object.fromEntries([
   ...migrations.map((code, at) => [`migration-${at}.js`, code]),
@@ -139,7 +139,7 @@ test("docs/start.md: the component moves when it is asked to", () =>
     });
   }));
 
-test("docs/animation.md: the panel is there", () =>
+test("docs/react.md: the panel is there", () =>
   site.page(async (page) => {
     await page.evaluate(async () => {
       document.body.innerHTML = '<div id="root"></div>';

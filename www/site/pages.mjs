@@ -37,7 +37,7 @@ export const GUIDES = {
   kernels: "kernels",
   search: "search",
   worker: "workers",
-  react: "animation",
+  react: "react",
   vue: "libraries",
   svelte: "libraries",
 };
