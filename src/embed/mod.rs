@@ -9,6 +9,7 @@ mod fidelity;
 mod forward;
 mod positions;
 mod stages;
+mod validate;
 mod weights;
 
 pub mod folder;

@@ -114,7 +114,7 @@ fn a_model_of_another_kind_is_told_what_is_known() {
         vec![
             (
                 config("\"bert\"", "\"t5\""),
-                "config.json: model_type is \"t5\", and only bert, roberta, xlm-roberta, distilbert, mpnet are known",
+                "config.json: model_type is \"t5\", and only bert, roberta, xlm-roberta, distilbert, mpnet, modernbert, nomic_bert, gte, new, jina_embeddings_v3 are known",
             ),
             (
                 config("\"gelu\"", "\"quick_gelu\""),

@@ -255,7 +255,11 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
         has_position_table: rotation.is_none(),
         first_position,
         types: match of.types {
-            Some(usual) => json.whole("type_vocab_size", 0..=1024, Some(usual))?,
+            // Of GTE there are models without the table.
+            Some(usual) => {
+                let least = u32::from(of.family != Family::Gte);
+                json.whole("type_vocab_size", least..=1024, Some(usual))?
+            }
             None => 0,
         },
         has_distance_bias: matches!(of.places, Places::PaddedWithBias(_)),

@@ -1,0 +1,132 @@
+//! Whether a forward pass of an encoder's sizes is possible.
+
+use super::config::Config;
+use super::forward::max_layers;
+use crate::error::Error;
+use crate::graph::chain::MAX_HEAD;
+use crate::graph::shape::MAX_ELEMENTS;
+
+/// The most layers behind the pooling.
+const MAX_DENSE: usize = 4;
+
+impl Config {
+    /// Checks that a forward pass of these sizes is possible.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidInput`] naming file, field and what it may be.
+    pub fn validate(&self) -> Result<(), Error> {
+        let sizes = [
+            ("hidden_size", self.hidden),
+            ("num_hidden_layers", self.layers),
+            ("num_attention_heads", self.heads),
+            ("intermediate_size", self.intermediate),
+            ("vocab_size", self.vocab),
+            ("max_position_embeddings", self.positions),
+        ];
+        for (field, size) in sizes {
+            if size == 0 {
+                return Err(refuse(field, size, "must be at least 1"));
+            }
+        }
+        if !self.hidden.is_multiple_of(self.heads) || self.hidden / self.heads > MAX_HEAD {
+            let most = MAX_HEAD.to_string();
+            let hidden = self.hidden.to_string();
+            let rule = [
+                "must divide hidden_size ",
+                &hidden,
+                " into heads of at most ",
+                &most,
+                " floats",
+            ];
+            return Err(refuse("num_attention_heads", self.heads, &rule.concat()));
+        }
+        let turns = self.rotation.is_some() || self.near.is_some();
+        if turns && !(self.hidden / self.heads).is_multiple_of(2) {
+            let rule = "must leave heads an even number of floats";
+            return Err(refuse("num_attention_heads", self.heads, rule));
+        }
+        for (field, rows) in [
+            ("vocab_size", self.vocab),
+            ("intermediate_size", self.inner()),
+            ("max_position_embeddings", self.positions),
+            ("type_vocab_size", self.types),
+            ("hidden_size", self.hidden.saturating_mul(3)),
+        ] {
+            if u64::from(rows) * u64::from(self.hidden) > u64::from(MAX_ELEMENTS) {
+                let rule = "times hidden_size must be at most 2^30";
+                return Err(refuse(field, rows, rule));
+            }
+        }
+        if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
+            return Err(Error::InvalidInput(
+                "config.json: layer_norm_eps must be a number from 0".into(),
+            ));
+        }
+        let most = self.positions.saturating_sub(self.first_position);
+        if self.max_tokens == 0 || self.max_tokens > most {
+            let (given, most) = (self.max_tokens.to_string(), most.to_string());
+            return Err(Error::InvalidInput(
+                [
+                    "sentence_bert_config.json: max_seq_length ",
+                    &given,
+                    " must be 1 to ",
+                    &most,
+                    ", the positions of config.json",
+                ]
+                .concat(),
+            ));
+        }
+        self.validate_dense()?;
+        let most = max_layers(self)?;
+        if self.layers > most {
+            let rule = ["must be at most ", &most.to_string()].concat();
+            return Err(refuse("num_hidden_layers", self.layers, &rule));
+        }
+        Ok(())
+    }
+
+    fn validate_dense(&self) -> Result<(), Error> {
+        if self.dense.len() > MAX_DENSE {
+            let most = MAX_DENSE.to_string();
+            let problem = ["modules.json: at most ", &most, " Dense modules are known"];
+            return Err(Error::UnknownModel(problem.concat()));
+        }
+        let mut floats = self.hidden;
+        for layer in &self.dense {
+            let elements = u64::from(layer.inputs) * u64::from(layer.outputs);
+            let fits = layer.inputs == floats && layer.outputs > 0;
+            if !fits || elements > u64::from(MAX_ELEMENTS) {
+                let (inputs, floats) = (layer.inputs.to_string(), floats.to_string());
+                let problem = [
+                    "the layer ",
+                    &layer.name,
+                    " behind the pooling takes ",
+                    &inputs,
+                    " floats, but gets ",
+                    &floats,
+                ];
+                return Err(Error::InvalidInput(problem.concat()));
+            }
+            floats = layer.outputs;
+        }
+        match self.cut {
+            Some(cut) if cut == 0 || cut >= floats => {
+                let (cut, floats) = (cut.to_string(), floats.to_string());
+                let problem = [
+                    "dimensions must be a whole number from 1 and below the model's ",
+                    &floats,
+                    ", got ",
+                    &cut,
+                ];
+                Err(Error::InvalidInput(problem.concat()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn refuse(field: &str, given: u32, rule: &str) -> Error {
+    let given = given.to_string();
+    Error::InvalidInput(["config.json: ", field, " ", rule, ", got ", &given].concat())
+}
