@@ -39,7 +39,11 @@ export async function convert(from, to, say = console.log) {
   if (!names.includes(WEIGHTS)) {
     throw new Error(`${from} has no ${WEIGHTS}; give the folder of a model`);
   }
-  const there = await readdir(to).catch(() => []);
+  // Before anything is written, because what fails later is removed: a file of that name stays.
+  const there = await readdir(to).catch((error) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
   if (there.length > 0) throw new Error(`${to} is there already, with files`);
   try {
     return await write(from, to, names, say);
@@ -138,10 +142,12 @@ async function headerOf(file, path) {
       return { name, dtype, shape, begin, end };
     },
   );
-  return {
-    tensors: tensors.sort((a, b) => a.begin - b.begin),
-    data: 8 + bytes,
-  };
+  tensors.sort((a, b) => a.begin - b.begin);
+  const data = 8 + bytes;
+  if (data + (tensors.at(-1)?.end ?? 0) !== size) {
+    throw new Error(`${path} has another length than its header says`);
+  }
+  return { tensors, data };
 }
 
 /** How a tensor is written: a matrix as int8, anything else as it is. */

@@ -115,7 +115,7 @@ pub struct Near {
     pub rotation: Rotation,
 }
 
-/// Which tokens those of a layer attend to.
+/// The tokens that the tokens of a layer attend to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
     /// To all of the text.
@@ -127,9 +127,9 @@ pub enum Sight {
 /// Whether a bias is added to what a product or a norm gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bias {
-    /// It is.
+    /// A bias is added.
     Added,
-    /// There is none.
+    /// No bias is added.
     Absent,
 }
 
@@ -142,7 +142,7 @@ impl From<bool> for Bias {
     }
 }
 
-/// Which products and norms have a bias.
+/// The products and norms that have a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Biases {
     /// The products around an attention.
@@ -234,7 +234,7 @@ pub struct Config {
     pub gate: Option<Gate>,
     /// Where the norms of a layer are.
     pub norm_place: NormPlace,
-    /// Which products and norms have a bias.
+    /// The products and norms that have a bias.
     pub biases: Biases,
     /// Tokens of the vocabulary: all ids are below.
     pub vocab: u32,
@@ -286,7 +286,7 @@ impl Config {
         self.dense.last().map_or(self.hidden, |last| last.outputs)
     }
 
-    /// Which tokens those of a layer attend to.
+    /// The tokens that the tokens of a layer attend to.
     pub fn sight(&self, layer: u32) -> Sight {
         let near = self.near.as_ref();
         match near.and_then(|near| near.layers.get(layer as usize)) {

@@ -120,7 +120,7 @@ pub(super) fn max_layers(config: &Config) -> Result<u32, Error> {
         // The tensor that takes the vector may be an input as well.
         Ok(chain.nodes().len() + 1)
     };
-    // So many that all kinds of layers are among them.
+    // The fewest layers that have all kinds among them.
     let kinds = |layers| {
         let seen = |sight| (0..layers).any(|layer| config.sight(layer) == sight);
         [Sight::All, Sight::Near].map(seen)

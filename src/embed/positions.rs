@@ -106,7 +106,7 @@ pub(super) fn root(of: f64, degree: u32) -> f64 {
     loop {
         let power = (1..degree).fold(1.0, |power, _| power * x);
         let next = x - (x * power - of) / (count * power);
-        // It falls until it is there.
+        // Newton's steps fall from above until the root is reached.
         if next >= x {
             return x;
         }

@@ -11,7 +11,7 @@ use crate::model::data;
 use crate::nearness::{cosine, farthest};
 use crate::values::{DTYPES, bits};
 
-const FAMILIES: [&str; 8] = [
+pub(crate) const FAMILIES: [&str; 8] = [
     "bert-dense",
     "roberta",
     "distilbert",

@@ -8,17 +8,9 @@ use framebatch::{
 use safetensors::tensor::Dtype;
 
 use crate::engines::{both, open};
+use crate::families::FAMILIES;
 use crate::model::{Files, TINY, data, folder, parts, safetensors};
 use crate::values::DTYPES;
-
-const FAMILIES: [&str; 6] = [
-    "bert-dense",
-    "roberta",
-    "distilbert",
-    "mpnet",
-    "modernbert",
-    "nomic-bert",
-];
 
 fn tested(dtype: Storage) -> EmbedderOptions {
     EmbedderOptions {

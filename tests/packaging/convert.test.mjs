@@ -71,12 +71,23 @@ test("MiniLM takes at most 25 MB, and is as near as 0.999", () => {
   assert.ok(Number(cosine) >= 0.999, cosine);
 });
 
-test("a reranker and families with tables of odd sizes are converted, too", () => {
+test("a reranker and families with tables of odd sizes are converted, too", async () => {
   for (const name of ["reranker-bert", "mpnet", "modernbert", "bert-dense"]) {
     const out = join(root, name);
     const { status, stderr } = run("convert", `tests/data/models/${name}`, out);
     assert.equal(status, 0, `${name}: ${stderr}`);
   }
+  // A reranker has no vectors that converting could compare.
+  const oracle = "tests/data/models/reranker-bert/oracle.json";
+  const { pairs } = JSON.parse(readFileSync(oracle, "utf8"));
+  const gpu = await open({ engine: "cpu", flush: "eager" });
+  const reranker = await gpu.reranker(join(root, "reranker-bert"));
+  const asked = pairs.map(({ query, document }) => [query, document]);
+  const scores = await reranker.score(asked);
+  scores.forEach((score, i) =>
+    assert.ok(Math.abs(score - pairs[i].score) < 0.05, `pair ${i}: ${score}`),
+  );
+  await gpu.dispose();
 });
 
 test("numbers are packed as the library packs them", async () => {
@@ -192,6 +203,25 @@ test("in Node a folder is named by its path, or by a file: URL", async () => {
     });
   }
   await gpu.dispose();
+});
+
+test("a file in the place of the folder stays as it is", () => {
+  const file = join(root, "notes.txt");
+  writeFileSync(file, "mine");
+  const { status } = run("convert", "tests/data/tiny-model", file);
+  assert.equal(status, 1);
+  assert.equal(readFileSync(file, "utf8"), "mine");
+});
+
+test("weights that are cut short are not converted", () => {
+  const short = join(root, "short");
+  cpSync("tests/data/models/reranker-bert", short, { recursive: true });
+  const weights = join(short, "model.safetensors");
+  writeFileSync(weights, readFileSync(weights).subarray(0, -8));
+  const { status, stderr } = run("convert", short, join(root, "z"));
+  assert.equal(status, 1);
+  assert.match(stderr, /has another length than its header says/);
+  assert.equal(statSync(join(root, "z"), { throwIfNoEntry: false }), undefined);
 });
 
 test("what cannot be done is said, with a status", () => {

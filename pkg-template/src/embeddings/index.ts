@@ -43,15 +43,16 @@ export type { FileData, ModelFiles, ModelSource } from "./source.js";
 declare module "../session/session.js" {
   interface Session {
     /**
-     * Loads a text encoder from a Hugging Face folder as it is: its
-     * address (in Node a path, too), or its files by name. Each tensor goes to the device as it arrives.
+     * Loads a text encoder from a Hugging Face folder as it is: its address, in Node its
+     * path, or its files by name. Each tensor goes to the device as it arrives.
      * Resolves when all of it is there. With `import "framebatch/embeddings"`.
      *
      * The folder is read as sentence-transformers reads it: without `modules.json`
      * embeddings are the mean of the tokens, not normalized. Architectures are BERT,
      * RoBERTa, XLM-RoBERTa, DistilBERT, MPNet, ModernBERT, NomicBERT, GTE and that of
-     * jina-embeddings-v3. Tokenizers beyond WordPiece (Unigram, BPE) are a WebAssembly file of their own, which is fetched then. A model whose tokenizer is
-     * not known, or that comes without one, takes `embedIds`.
+     * jina-embeddings-v3. Tokenizers beyond WordPiece (Unigram, BPE) are a WebAssembly file
+     * of their own, which is fetched then. A model whose tokenizer is not known, or that
+     * comes without one, takes `embedIds`.
      *
      * Rejects with `invalid-input` for a file that is missing, truncated or wrong,
      * naming file, field or tensor and both shapes; with `unsupported` for another kind

@@ -304,7 +304,7 @@ async function upload(
   const test = testOf(calls, parts, how);
   const place = (at: number, node: Node, dtype: string): void => {
     nodes[at] = node;
-    test?.arrived(at, node, dtype);
+    if (!list.isConverted) test?.arrived(at, node, dtype);
     calls.residents.makeResident(node);
   };
   const take = async (name: string, file: OpenFile): Promise<void> => {

@@ -226,6 +226,9 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
     };
     let from = first_position + 1;
     let positions = json.whole(names.positions, from..=most.max(from), None)?;
+    // Nomic's own code turns texts that are longer than these at another pace.
+    let trained = json.whole("max_trained_positions", 1..=u32::MAX, Some(positions))?;
+    let positions = positions.min(trained.max(from));
     let places = positions - first_position;
     let size = hidden / heads;
     let epsilon = match names.epsilon {

@@ -153,6 +153,9 @@ fn nomics_own_names_are_read_as_the_usual_ones() {
     assert_eq!(config.activation, Activation::Silu);
     assert_eq!(config.rotation.unwrap().theta, 1000.0);
     assert_eq!(config.types, 2);
+    // Longer texts would be turned at another pace.
+    let trained = turned(NOMIC, "\"max_trained_positions\": 20").unwrap();
+    assert_eq!(trained.max_tokens, 20);
 }
 
 #[test]

@@ -23,7 +23,6 @@ pub(super) fn one(json: &Fields<'_>, name: &str, usual: f64, size: u32) -> Resul
         theta: base(json, name, usual)?,
         scale: 1.0,
     };
-    // Nomic's own configurations say null, or that texts of up to the positions are not scaled.
     let scaling = json.object("rope_scaling")?;
     scaling.map_or(Ok(plain), |scaling| scaled(&scaling, plain, size))
 }

@@ -1,6 +1,6 @@
 //! A parser of RFC 8259 that is given a file slice by slice.
 //!
-//! Its state between two slices is where it is in the grammar, which objects and lists are open,
+//! The parser's state between two slices is where it is in the grammar, which objects and lists are open,
 //! and the beginning of a text, number or word that the last slice ended in.
 
 /// Objects and lists within each other, at most.

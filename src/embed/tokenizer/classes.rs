@@ -1,7 +1,7 @@
 //! The classes of characters that regular expressions name: letters, numbers, what words are made
 //! of.
 //!
-//! They are those of `regex-syntax`, which Hugging Face's tokenizers use, and lie in `classes.bin`;
+//! The classes are those of `regex-syntax`, which Hugging Face's tokenizers use, and lie in `classes.bin`;
 //! `tests/tokenizer/tables.rs` writes it. White space is the standard library's, as there.
 
 use std::sync::LazyLock;

@@ -1,6 +1,6 @@
 //! Grapheme clusters: what a reader takes for one character (Unicode Standard Annex 29).
 //!
-//! They are those of `unicode-segmentation`, which Hugging Face's tokenizers use. The table is
+//! The clusters are those of `unicode-segmentation`, which Hugging Face's tokenizers use. The table is
 //! `clusters.bin`; `tests/tokenizer/tables.rs` writes it.
 
 use std::sync::LazyLock;

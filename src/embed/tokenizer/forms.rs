@@ -1,6 +1,6 @@
 //! The normalization forms of Unicode: NFC, NFD, NFKC and NFKD.
 //!
-//! They are those of `unicode-normalization-alignments`, which Hugging Face's tokenizers use; each
+//! The forms are those of `unicode-normalization-alignments`, which Hugging Face's tokenizers use; each
 //! character comes with the change by which that crate follows offsets. The table is `forms.bin`,
 //! and `tests/tokenizer/tables.rs` writes it.
 
