@@ -271,7 +271,7 @@ const CASES = [
     [
       [x, x],
       { heads: 3 },
-      "rows of shape [3, 4] are not 3 heads of 1 to 128 floats",
+      "rows of shape [3, 4] are not 3 heads of 1 to 512 floats",
     ],
     [
       [none, none],

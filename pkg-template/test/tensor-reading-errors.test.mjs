@@ -27,13 +27,13 @@ const left = gpu.tensor(floats(2), [2], { label: "left" });
 const ofLeft = left.exp().add(1);
 left.dispose();
 
-const wide = Array.from({ length: 513 }, () => gpu.tensor([1]).neg());
+const wide = Array.from({ length: 2049 }, () => gpu.tensor([1]).neg());
 
 const READINGS = [
   [
     () => gpu.readAll(wide),
     "invalid-input",
-    "readAll: a chain has at most 1024 nodes; read an intermediate result",
+    "readAll: a chain has at most 4096 nodes; read an intermediate result",
   ],
   [
     () => gone.read(),
@@ -93,17 +93,17 @@ const READINGS = [
   [
     () => chainOf(1024).read(),
     "invalid-input",
-    "read: a chain has at most 1024 nodes; read an intermediate result",
+    "read: a chain is at most 1024 operations deep; read an intermediate result",
   ],
   [
     () => chainOf(100_000).read(),
     "invalid-input",
-    "read: a chain has at most 1024 nodes; read an intermediate result",
+    "read: a chain is at most 1024 operations deep; read an intermediate result",
   ],
   [
-    () => gpu.readAll(Array.from({ length: 1025 }, () => x)),
+    () => gpu.readAll(Array.from({ length: 4097 }, () => x)),
     "invalid-input",
-    "readAll: a chain has at most 1024 results; read some of them first",
+    "readAll: a chain has at most 4096 results; read some of them first",
   ],
 ];
 

@@ -9,8 +9,8 @@ struct Head {
     keys:       u32,
     head:       u32,       // Number of the head.
     query:      u32,       // Word where the head begins in the first query.
-    key:        u32,       // Word where the head begins in the first key.
-    value:      u32,       // Word where the head begins in the first value.
+    key:        u32,       // Word where the head that it attends with begins in the first key.
+    value:      u32,       // The same in the first value.
     result:     u32,       // Word where the head begins in the first query's result.
     query_step: vec2<u32>, // Strides along rows and along floats.
     key_step:   vec2<u32>,
@@ -29,12 +29,13 @@ fn find_head(entry: u32, number: u32) -> Head {
     let blocks = (at.rows + QUERIES - 1u) / QUERIES;
     at.head = number / blocks % HEADS;
     let first = at.head * SIZE;
+    let own_keys = at.head / SHARING * SIZE;
     let stack = number / blocks / HEADS;
     at.row = number % blocks * QUERIES;
     let starts = find_stack(entry, stack);
     at.query = starts.x + at.row * at.query_step.x + first * at.query_step.y;
-    at.key = starts.y + first * at.key_step.y;
-    at.value = starts.z + first * at.value_step.y;
+    at.key = starts.y + own_keys * at.key_step.y;
+    at.value = starts.z + own_keys * at.value_step.y;
     at.result = result(entry) + (stack * at.rows + at.row) * WIDTH + first;
     return at;
 }

@@ -189,8 +189,10 @@ pub struct Attention {
     pub bias: Option<u32>,
     /// Dimensions that tell queries apart: those of the stack, and rows.
     pub outer: u32,
-    /// Heads that lie side by side in a row.
+    /// Heads that lie side by side in a row of queries.
     pub heads: u32,
+    /// Neighboring heads of queries that share a head of keys and values.
+    pub sharing: u32,
     /// Floats of a head.
     pub size: u32,
     /// Whether a query attends to no keys behind its own place.

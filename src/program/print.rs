@@ -44,7 +44,11 @@ impl Display for Stage {
                 if let Some(bias) = of.bias {
                     write!(f, " + {}", self.loads[bias as usize].source)?;
                 }
-                write!(f, "; {} x {})", of.heads, of.size)
+                write!(f, "; {} x {}", of.heads, of.size)?;
+                match of.sharing {
+                    1 => f.write_str(")"),
+                    sharing => write!(f, ", {sharing} for each head of keys)"),
+                }
             }
             Body::Named(kernel, _) => f.write_str(kernel.name()),
             Body::Search(_) => f.write_str("search"),

@@ -80,7 +80,7 @@ const MISTAKES: [(&str, Mistake, &str); 20] = [
             let heads = Attention::heads(0);
             batch.attention(matrix, matrix, matrix, heads).map(|_| ())
         },
-        "attention: rows of shape [3, 4] are not 0 heads of 1 to 128 floats",
+        "attention: rows of shape [3, 4] are not 0 heads of 1 to 512 floats",
     ),
     (
         "upload_shaped",
@@ -146,7 +146,7 @@ const MISTAKES: [(&str, Mistake, &str); 20] = [
                 value = batch.tanh(value)?;
             }
         },
-        "tanh: a chain has at most 1024 nodes; read an intermediate result",
+        "tanh: a chain has at most 4096 nodes; read an intermediate result",
     ),
     (
         "an upload too many",
@@ -155,7 +155,7 @@ const MISTAKES: [(&str, Mistake, &str); 20] = [
             let late = batch.upload(&[1.0]); // Refused where it is used.
             batch.keep(late)
         },
-        "tensor: a chain has at most 1024 nodes; read an intermediate result",
+        "tensor: a chain has at most 4096 nodes; read an intermediate result",
     ),
 ];
 

@@ -29,6 +29,9 @@ pub(crate) fn expected(
     };
     let size = (width / heads.count) as usize;
     let rows = |of: &Tensor| of.shape.dims()[of.shape.rank() - 2] as usize;
+    // The column of keys or of values for one of queries: neighboring heads share these.
+    let sharing = (width / k.shape.dims()[k.shape.rank() - 1]) as usize;
+    let own = |column: usize| column / size / sharing * size + column % size;
     let (queries, keys) = (rows(q), rows(k));
     let mut weights: Vec<(Vec<usize>, Vec<Q>)> = Vec::new();
     let each = places(node.shape).into_iter().map(|place| {
@@ -47,7 +50,7 @@ pub(crate) fn expected(
                 .map(|key| {
                     let pair = |i: usize| {
                         let a = q.broadcast(&[stack, &[*row, first + i]].concat());
-                        a.mul(k.broadcast(&[stack, &[key, first + i]].concat()))
+                        a.mul(k.broadcast(&[stack, &[key, own(first + i)]].concat()))
                     };
                     let pairs: Vec<_> = (0..size).map(pair).collect();
                     let score = products(&pairs).mul(scale.values[0]);
@@ -68,7 +71,7 @@ pub(crate) fn expected(
             weights.push((head, scores.iter().map(of_score).collect()));
         }
         let weights = &weights.last().expect("just found").1;
-        let value = |key: usize| v.broadcast(&[stack, &[key, *column]].concat());
+        let value = |key: usize| v.broadcast(&[stack, &[key, own(*column)]].concat());
         if (seen..keys).any(|key| value(key).e.is_infinite()) {
             return Q::new(0.0, f64::INFINITY, 0.0); // The value may be NaN, and NaN times 0 is NaN.
         }
@@ -108,18 +111,25 @@ fn check(harness: &mut Harness, what: &str, record: impl Fn(&mut Chain) -> NodeI
 #[test]
 fn sizes_around_the_borders_of_a_block() {
     let mut harness = Harness::open();
-    for (heads, size, queries, keys) in [
-        (1, 1, 1, 1),
-        (2, 3, 5, 7),
-        (3, 32, 20, 20),
-        (2, 32, 33, 65),
-        (2, 64, 31, 32),
-        (1, 64, 65, 96),
-        (2, 128, 5, 33),
-        (1, 127, 2, 34),
-        (3, 20, 40, 3),
-        (1, 48, 7, 130),
-        (70, 4, 9, 9),
+    for ([heads, heads_of_keys], size, queries, keys) in [
+        ([1, 1], 1, 1, 1),
+        ([2, 2], 3, 5, 7),
+        ([3, 3], 32, 20, 20),
+        ([2, 2], 32, 33, 65),
+        ([2, 2], 64, 31, 32),
+        ([1, 1], 64, 65, 96),
+        ([2, 2], 128, 5, 33),
+        ([1, 1], 127, 2, 34),
+        ([3, 3], 20, 40, 3),
+        ([1, 1], 48, 7, 130),
+        ([70, 70], 4, 9, 9),
+        ([6, 2], 4, 34, 40),
+        ([3, 1], 3, 5, 9),
+        ([4, 2], 128, 5, 17),
+        ([1, 1], 129, 33, 9),
+        ([3, 1], 256, 2, 35),
+        ([2, 1], 510, 2, 9),
+        ([1, 1], 512, 3, 5),
     ] {
         for is_causal in [false, true] {
             let queries = if is_causal {
@@ -127,12 +137,14 @@ fn sizes_around_the_borders_of_a_block() {
             } else {
                 queries
             };
-            let what = format!("{heads} x {size}, {queries} of {keys}, causal: {is_causal}");
+            let [width, of_keys] = [heads, heads_of_keys].map(|heads| heads * size);
+            let what = format!(
+                "{width} and {of_keys} floats, {size} a head, {queries} of {keys}, causal: {is_causal}"
+            );
             check(&mut harness, &what, |chain| {
-                let width = heads * size;
                 let q = input(chain, &[queries, width], Home::Call);
-                let k = input(chain, &[keys, width], Home::Resident);
-                let v = input(chain, &[keys, width], Home::Call);
+                let k = input(chain, &[keys, of_keys], Home::Resident);
+                let v = input(chain, &[keys, of_keys], Home::Call);
                 let count = heads;
                 let scale = chain.constant().unwrap();
                 chain
@@ -144,9 +156,8 @@ fn sizes_around_the_borders_of_a_block() {
             }
             // A part of a longer bias, as texts of any length read.
             check(&mut harness, &format!("{what}, biased"), |chain| {
-                let width = heads * size;
                 let q = input(chain, &[queries, width], Home::Call);
-                let k = input(chain, &[keys, width], Home::Resident);
+                let k = input(chain, &[keys, of_keys], Home::Resident);
                 let bias = input(chain, &[heads, queries + keys + 4], Home::Resident);
                 let columns = (3, (queries + keys + 2) as i32, 1);
                 let bias = chain.slice(bias, &[(0, i32::MAX, 1), columns]).unwrap();
@@ -293,13 +304,25 @@ fn texts_of_any_length_share_its_passes_and_change_no_bit() {
 
 /// Shapes of queries, keys and values, how many heads, whether it is causal, and what is
 /// said.
-const REFUSED: [([&[u32]; 3], u32, bool, &str); 11] = [
+const REFUSED: [([&[u32]; 3], u32, bool, &str); 13] = [
     ([&[8], &[5, 8], &[5, 8]], 2, false, "[8] must have 2 to 7"),
     (
         [&[5, 8], &[5, 6], &[5, 6]],
         2,
         false,
-        "[5, 8] and [5, 6] must agree",
+        "[5, 8] and [5, 6] do not suit: keys have",
+    ),
+    (
+        [&[5, 8], &[5, 12], &[5, 12]],
+        2,
+        false,
+        "[5, 8] and [5, 12] do not suit: keys have",
+    ),
+    (
+        [&[5, 12], &[5, 8], &[5, 8]],
+        3,
+        false,
+        "[5, 12] and [5, 8] do not suit: keys have",
     ),
     (
         [&[5, 8], &[5, 8], &[5, 6]],
@@ -332,10 +355,10 @@ const REFUSED: [([&[u32]; 3], u32, bool, &str); 11] = [
         "[5, 0] are not 1 heads",
     ),
     (
-        [&[5, 258], &[5, 258], &[5, 258]],
+        [&[5, 1026], &[5, 1026], &[5, 1026]],
         2,
         false,
-        "1 to 128 floats",
+        "1 to 512 floats",
     ),
     (
         [&[5, 8], &[0, 8], &[0, 8]],

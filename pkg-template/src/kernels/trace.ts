@@ -7,7 +7,7 @@
 import { FramebatchError, invalid } from "../checks/errors.js";
 import * as arithmetic from "../tensor/arithmetic.js";
 import { FORGOTTEN, type Known } from "../tensor/chain-structures.js";
-import { CODE, FLOATS, MAX_NODES, RESIDENT } from "../tensor/codes.js";
+import { CODE, FLOATS, MAX_DEPTH, RESIDENT } from "../tensor/codes.js";
 import * as movement from "../tensor/data-movement.js";
 import { constant, input, Node, operation } from "../tensor/node.js";
 import * as reductions from "../tensor/reductions.js";
@@ -230,8 +230,11 @@ function walk(
 ): void {
   if (seen.has(root)) return;
   // A bound of the depth bounds the stack.
-  if (depth >= MAX_NODES) {
-    throw invalid("fn", `a chain has at most ${MAX_NODES} nodes; trace less`);
+  if (depth >= MAX_DEPTH) {
+    throw invalid(
+      "fn",
+      `a chain is at most ${MAX_DEPTH} operations deep; trace less`,
+    );
   }
   seen.add(root);
   for (const operand of root.operands) walk(operand, seen, visit, depth + 1);

@@ -11,7 +11,7 @@ import { broadcast, mismatch, shapeOf, stackOf, text } from "./shape.js";
 
 /** What `attention` takes beside keys and values. */
 export interface AttentionOptions {
-  /** How many heads share a row; each has as many of its floats, 1 to 128. */
+  /** How many heads share a row; each has as many of its floats, 1 to 512. */
   heads: number;
   /** What products of queries and keys are multiplied with. Default: 1 / √(floats of a head). */
   scale?: number;
@@ -49,10 +49,9 @@ export function attention(
   }
   const { heads, scale, causal } = checked(options);
   const [rows, width] = q.shape.dims.slice(-2);
-  const [keys] = k.shape.dims.slice(-2);
-  for (const { shape } of [k, v]) {
-    if (shape.dims.at(-1) === width) continue;
-    throw mismatch(OP, q.shape, shape, "must agree in the last dimension");
+  const [keys, widthOfKeys] = k.shape.dims.slice(-2);
+  if (v.shape.dims.at(-1) !== widthOfKeys) {
+    throw mismatch(OP, k.shape, v.shape, "must agree in the last dimension");
   }
   if (v.shape.dims.at(-2) !== keys) {
     throw mismatch(
@@ -67,6 +66,16 @@ export function attention(
     throw invalid(
       OP,
       `rows of shape ${text(q.shape.dims)} are not ${heads} heads of 1 to ${MAX_HEAD} floats`,
+    );
+  }
+  const headsOfKeys = widthOfKeys / size;
+  const isShared = Number.isInteger(headsOfKeys) && headsOfKeys > 0;
+  if (!isShared || heads % headsOfKeys !== 0) {
+    throw mismatch(
+      OP,
+      q.shape,
+      k.shape,
+      "do not suit: keys have as many heads as queries, or a number that divides it",
     );
   }
   if (keys === 0) {

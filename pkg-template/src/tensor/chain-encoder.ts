@@ -7,7 +7,7 @@
 // Neither data nor numbers are among the words: both come with each call.
 
 import { invalid } from "../checks/errors.js";
-import { CODE, MAX_NODES, WITH_CALL } from "./codes.js";
+import { CODE, MAX_DEPTH, MAX_NODES, WITH_CALL } from "./codes.js";
 import type { Node } from "./node.js";
 import type { TensorStorage } from "./storage.js";
 
@@ -96,7 +96,12 @@ export class ChainEncoder {
   private visit(op: string, node: Node, depth: number): void {
     if (node.index >= this.base) return;
     // A bound of the depth bounds the stack.
-    if (depth >= MAX_NODES) throw tooLong(op);
+    if (depth >= MAX_DEPTH) {
+      throw invalid(
+        op,
+        `a chain is at most ${MAX_DEPTH} operations deep; read an intermediate result`,
+      );
+    }
     const { operands } = node;
     for (let i = 0; i < operands.length; i += 1) {
       this.visit(op, operands[i], depth + 1);

@@ -103,10 +103,13 @@ export const MAX_RANK = 8;
 export const MAX_ELEMENTS = 2 ** 30;
 
 /** Floats that a head of an attention may have. */
-export const MAX_HEAD = 128;
+export const MAX_HEAD = 512;
 
 /** Nodes that a chain may have. */
-export const MAX_NODES = 1024;
+export const MAX_NODES = 4096;
+
+/** Operations that a chain may have one behind the other: each is a frame of the stack. */
+export const MAX_DEPTH = 1024;
 
 /** Operands that a node may have. */
 export const MAX_OPERANDS = 255;

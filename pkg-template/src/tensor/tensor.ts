@@ -215,7 +215,8 @@ export class Tensor<Kind extends Elements = Float32Array> extends Elementwise {
 
   /**
    * Attention: this holds queries, `[.., m, heads · size]`, and looks at rows of keys and
-   * values, `[.., n, heads · size]`. Each head is softmax(q kᵀ · scale) v of its own `size`
+   * values, `[.., n, heads · size]`, or of fewer heads, a number that divides `heads`:
+   * neighboring heads of queries share one. Each head is softmax(q kᵀ · scale) v of its own `size`
    * floats of every row; axes in front broadcast, and the result is shaped like the
    * queries. Scores are never in memory, and texts of any lengths are computed in the same
    * passes without padding. Parts of one tensor are read where they lie.

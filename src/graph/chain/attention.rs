@@ -33,10 +33,8 @@ pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
     let (stack, [rows, width]) = matrix(q);
     let (stack_of_keys, [keys, width_of_keys]) = matrix(k);
     let (stack_of_values, [values, width_of_values]) = matrix(v);
-    for (other, of_other) in [(k, width_of_keys), (v, width_of_values)] {
-        if of_other != width {
-            return both(q, other, " must agree in the last dimension");
-        }
+    if width_of_values != width_of_keys {
+        return both(k, v, " must agree in the last dimension");
     }
     if values != keys {
         return both(
@@ -54,10 +52,17 @@ pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
                 &shape,
                 " are not ",
                 &count,
-                " heads of 1 to 128 floats",
+                " heads of 1 to 512 floats",
             ]
             .concat()
         }));
+    }
+    if !share_heads(heads.count, width, width_of_keys) {
+        return both(
+            q,
+            k,
+            " do not suit: keys have as many heads as queries, or a number that divides it",
+        );
     }
     if keys == 0 {
         return both(q, k, " leave the queries no keys");
@@ -85,6 +90,13 @@ pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
         Ok(shape) if heads <= MAX_HEADS => Ok(shape),
         _ => both(q, k, " give more than 2^30 elements or 2^24 heads"),
     }
+}
+
+/// Whether rows of keys of this width have a number of heads that divides that of the queries.
+fn share_heads(count: u32, width: u32, width_of_keys: u32) -> bool {
+    let size = width / count;
+    let heads_of_keys = width_of_keys / size;
+    heads_of_keys > 0 && width_of_keys.is_multiple_of(size) && count.is_multiple_of(heads_of_keys)
 }
 
 /// The error that names two shapes.

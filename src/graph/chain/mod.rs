@@ -32,7 +32,7 @@ use crate::error::Error;
 use crate::tensor::DType;
 
 /// The most nodes of a chain.
-pub const MAX_NODES: usize = 1024;
+pub const MAX_NODES: usize = 4096;
 
 /// A value of a chain: an operation, and the shape of its result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -172,7 +172,8 @@ impl Reduced {
 /// The parameters of an attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Heads {
-    /// How many heads lie side by side in a row.
+    /// How many heads lie side by side in a row of queries. Rows of keys and of values have as many,
+    /// or a number that divides it: neighboring heads of queries share one.
     pub count: u32,
     /// Whether a query attends to no keys behind its own place. The last query is at the place
     /// of the last key.
@@ -180,7 +181,7 @@ pub struct Heads {
 }
 
 /// The most floats of a head of an attention.
-pub const MAX_HEAD: u32 = 128;
+pub const MAX_HEAD: u32 = 512;
 
 impl Reduction {
     /// Every reduction, in the order of their numbers on the wire.

@@ -7,7 +7,7 @@ use crate::graph::chain::Heads;
 /// The settings of [`Batch::attention`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attention {
-    /// How many heads share a row. All have the same number of the row's floats, 1 to 128.
+    /// How many heads share a row. All have the same number of the row's floats, 1 to 512.
     pub heads: u32,
     /// The factor of all products of queries and keys; `None` is one over the square root of a
     /// head's floats.
@@ -32,6 +32,9 @@ impl<G> Batch<'_, G> {
     /// Attention of `heads` heads: softmax(q·kᵀ · scale)·v, each head with its own
     /// floats of every row. `q` is `[.., m, heads · size]`, `k` and `v` are
     /// `[.., n, heads · size]`, the result is like `q`; axes in front broadcast.
+    /// Keys and values may have fewer heads, a number that divides that of the
+    /// queries: neighboring heads of queries share one (Ainslie and others, GQA,
+    /// 2023).
     ///
     /// Scores are never in memory (FlashAttention, Dao and others, 2022), and
     /// batches of other numbers of rows are computed in the same passes. How exact it is,
@@ -66,7 +69,7 @@ impl<G> Batch<'_, G> {
         let operands = self.operands(name, [q, k, v])?;
         let width = self.shape(q)?.last().copied().unwrap_or_default();
         let size = width.checked_div(attention.heads).unwrap_or_default();
-        #[expect(clippy::cast_precision_loss, reason = "at most 128")]
+        #[expect(clippy::cast_precision_loss, reason = "at most 512")]
         let usual = 1.0 / (size as f32).sqrt();
         let heads = Heads {
             count: attention.heads,

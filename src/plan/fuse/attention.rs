@@ -16,7 +16,7 @@ pub(super) fn build(
 ) -> (Body, Vec<Access>, StageSizes) {
     let value = &context.lowered.values[value];
     let keys = context.lowered.values[value.operands[1]].shape;
-    let (Primitive::Attention(heads), [.., rows, width], [.., keys, _]) =
+    let (Primitive::Attention(heads), [.., rows, width], [.., keys, width_of_keys]) =
         (&value.primitive, value.shape.dims(), keys.dims())
     else {
         unreachable!("an attention is of matrices");
@@ -48,6 +48,7 @@ pub(super) fn build(
         bias: bias.map(|load| load as u32),
         outer: stack.dims.len() as u32 + 1,
         heads: heads.count,
+        sharing: width / width_of_keys,
         size,
         is_causal: heads.is_causal,
         is_quads,

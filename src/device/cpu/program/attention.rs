@@ -55,7 +55,10 @@ pub(super) fn run(run: &Run<'_>, of: &Attention, wanted: RowLines<'_>) {
         let bias = of.bias.map(|load| matrix(run, of, load, &stack));
         for number in 0..of.heads {
             head.bias = bias.map(|bias| bias.from(0, number));
-            head.attend(matrices, number * of.size, row..row + count);
+            let [q, k, v] = matrices;
+            let (own, shared) = (number * of.size, number / of.sharing * of.size);
+            let matrices = [q.from(0, own), k.from(0, shared), v.from(0, shared)];
+            head.attend(matrices, row..row + count);
             for (i, known) in (0..).zip(&head.known) {
                 let place = ((line + i) * of.heads + number) * of.size;
                 let to = output.words_at(run.sizes.result + place, head.size);
@@ -97,8 +100,8 @@ struct Known {
 }
 
 impl Head<'_> {
-    /// Sums the weighted values for these rows, of a head whose floats begin at `first`.
-    fn attend(&mut self, [q, k, v]: [Matrix<'_>; 3], first: u32, rows: Range<u32>) {
+    /// Sums the weighted values for these rows.
+    fn attend(&mut self, [q, k, v]: [Matrix<'_>; 3], rows: Range<u32>) {
         let count = rows.len();
         self.sums.clear();
         self.sums.resize(count * self.size, 0.0);
@@ -124,9 +127,9 @@ impl Head<'_> {
                 if seen(row) > start {
                     let own = (row - rows.start) as usize..(next - rows.start) as usize;
                     let matrices = [
-                        q.from(row, first),
-                        k.from(start, first).transposed(),
-                        v.from(start, first),
+                        q.from(row, 0),
+                        k.from(start, 0).transposed(),
+                        v.from(start, 0),
                     ];
                     self.score(matrices, own.clone(), (seen(row) - start) as usize);
                     self.bias(row, start, own.len());
