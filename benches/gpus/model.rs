@@ -1,7 +1,7 @@
 //! An encoder with random weights, as the files of a Hugging Face folder, and texts
 //! for it. What it says means nothing, and takes as long as if it did.
 
-use framebatch::embed::{Activation, Biases, Config, Family, NormPlace, Pooling, Role, weights};
+use framebatch::embed::{Activation, Biases, Config, Family, Heads, Norms, Pooling, Role, weights};
 use safetensors::tensor::{Dtype, TensorView};
 
 /// The sizes of all-MiniLM-L6-v2.
@@ -9,17 +9,18 @@ pub(crate) const MINILM: Config = Config {
     family: Family::Bert,
     hidden: 384,
     layers: 6,
-    heads: 12,
+    heads: Heads::even(12, 384),
     intermediate: 1536,
     activation: Activation::Gelu,
     vocab: 30_522,
     positions: 512,
     first_position: 0,
     types: 2,
+    word_scale: None,
     has_distance_bias: false,
     has_position_table: true,
     gate: None,
-    norm_place: NormPlace::After,
+    norms: Norms::BERT,
     biases: Biases::ALL,
     rotation: None,
     near: None,
@@ -35,7 +36,7 @@ pub(crate) const MINILM: Config = Config {
 pub(crate) const TINY: Config = Config {
     hidden: 64,
     layers: 2,
-    heads: 2,
+    heads: Heads::even(2, 64),
     intermediate: 96,
     vocab: 1000,
     positions: 48,
@@ -44,10 +45,11 @@ pub(crate) const TINY: Config = Config {
     activation: Activation::Gelu,
     first_position: 0,
     types: 2,
+    word_scale: None,
     has_distance_bias: false,
     has_position_table: true,
     gate: None,
-    norm_place: NormPlace::After,
+    norms: Norms::BERT,
     biases: Biases::ALL,
     rotation: None,
     near: None,
@@ -74,7 +76,7 @@ impl Model {
             config.hidden,
             config.intermediate,
             config.positions,
-            config.heads,
+            config.heads.count,
             config.layers,
             config.types,
             config.vocab
@@ -144,9 +146,9 @@ fn safetensors(config: &Config) -> Vec<u8> {
     let mut parts: Vec<(&str, Vec<usize>, Vec<u8>)> = Vec::new();
     let weights = weights(config);
     for weight in &weights {
-        let dims = weight.part_dims();
-        let count: u32 = dims.iter().product();
-        for name in &weight.parts {
+        for part in &weight.parts {
+            let (name, dims) = (&part.name, &part.dims);
+            let count: u32 = dims.iter().product();
             let (middle, reach) = match weight.role {
                 Role::Matrix if name.starts_with("embeddings") => (0.0, 1.0),
                 Role::Matrix => (0.0, 2.0 / (dims[1] as f32).sqrt()),

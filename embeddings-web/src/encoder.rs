@@ -6,8 +6,8 @@ use wasm_bindgen::prelude::*;
 use framebatch::Error;
 use framebatch::embed::folder::Description;
 use framebatch::embed::{
-    MOST_TOKENS, Pooling, Role, Source, Stage, TEXTS, Tokens, by_distance, check_fidelity,
-    drawn_ids, forward, numbers, prefixes, weights,
+    MOST_TOKENS, Pooling, Role, Source, Stage, TEXTS, Tokens, check_fidelity, drawn_ids, forward,
+    numbers, prefixes, weights,
 };
 use framebatch::graph::chain::Home;
 
@@ -34,7 +34,7 @@ impl WebEncoder {
         vec![
             config.dimensions(),
             config.layers,
-            config.heads,
+            config.heads.count,
             config.vocab,
             config.max_tokens,
             config.types,
@@ -65,7 +65,7 @@ impl WebEncoder {
     }
 
     /// A line for each tensor of the files: the number of the one that it is a part
-    /// of; 1 where that is kept in 32-bit floats always, 2 where it goes through `byDistance`
+    /// of; 1 where that is kept in 32-bit floats always, 2 where it goes through `layOut`
     /// besides; the part's dimensions, those of the whole on the device, 1 where the name has a
     /// prefix, name, file. For one that no file has, which `computed` gives: its number, 3, and its
     /// dimensions twice.
@@ -75,7 +75,7 @@ impl WebEncoder {
             let role = match weight.role {
                 Role::Matrix => "0",
                 Role::Vector => "1",
-                Role::Distances => "2",
+                Role::Distances | Role::LessOne | Role::OfHeads => "2",
                 Role::Neighbors | Role::Angles(_) => "3",
             };
             let text = |dims: &[u32]| {
@@ -83,26 +83,31 @@ impl WebEncoder {
                 dims.join(",")
             };
             let number = number.to_string();
-            let (part, whole) = (text(&weight.part_dims()), text(&weight.dims));
+            let whole = text(&weight.dims);
             let has_prefix = match weight.source {
                 Source::Encoder => "1",
                 Source::Head | Source::Module(_) => "0",
             };
             if weight.parts.is_empty() {
-                lines.push([&number, role, &part, &whole].join(" "));
+                lines.push([&number, role, &whole, &whole].join(" "));
             }
             let file = weight.source.file();
-            for name in &weight.parts {
-                lines.push([&number, role, &part, &whole, has_prefix, name, file].join(" "));
+            for part in &weight.parts {
+                let (dims, name) = (text(&part.dims), part.name.as_str());
+                lines.push([&number, role, &dims, &whole, has_prefix, name, file].join(" "));
             }
         }
         lines.join("\n")
     }
 
-    /// A table of biases of a file as it lies on the device.
-    #[wasm_bindgen(js_name = byDistance)]
-    pub fn by_distance(&self, table: &[f32]) -> Vec<f32> {
-        by_distance(&self.0.config, table)
+    /// The floats of all parts of the tensor of this number as they lie on the device.
+    #[wasm_bindgen(js_name = layOut)]
+    pub fn lay_out(&self, number: usize, stored: Vec<f32>) -> Vec<f32> {
+        let list = weights(&self.0.config);
+        match list.get(number) {
+            Some(weight) => weight.role.lay_out(&self.0.config, stored),
+            None => stored,
+        }
     }
 
     /// The floats of the tensor of this number, which no file has.
@@ -129,7 +134,7 @@ impl WebEncoder {
 
     /// The numbers that come with every call, in order.
     pub fn numbers(&self) -> Vec<f32> {
-        numbers(&self.0.config).to_vec()
+        numbers(&self.0.config)
     }
 
     /// The places of the tensors of a stage: of that from ids, 0; from rows, 1; then of each layer;

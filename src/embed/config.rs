@@ -24,6 +24,10 @@ pub enum Family {
     Gte,
     /// The third version of Jina's encoders.
     JinaV3,
+    /// Qwen3.
+    Qwen3,
+    /// Gemma 3, for text.
+    Gemma3,
 }
 
 /// How the vectors of a text's tokens become one.
@@ -79,8 +83,94 @@ pub enum NormPlace {
     /// Behind each sum with a residual.
     After,
     /// In front of the attention and of the feed-forward network, and once behind the last layer.
-    /// The first attention has none.
     Before,
+    /// The same, and behind the attention and the feed-forward network too, in front of the sum.
+    Around,
+}
+
+/// How rows are normed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormKind {
+    /// By mean and variance (Ba, Kiros and Hinton, Layer Normalization, 2016).
+    Layer,
+    /// By the mean of squares (Zhang and Sennrich, Root Mean Square Layer Normalization, 2019).
+    Rms,
+}
+
+/// The norms of an encoder.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Norms {
+    /// How rows are normed.
+    pub kind: NormKind,
+    /// Where the norms of a layer are.
+    pub place: NormPlace,
+    /// Whether what goes to the first layer is normed. Where it is, and norms are in front, the
+    /// first attention has none of its own.
+    pub is_embedding_normed: bool,
+    /// Whether the files have weights less 1.
+    pub are_less_one: bool,
+}
+
+impl Norms {
+    /// Those of BERT.
+    pub const BERT: Norms = Norms {
+        kind: NormKind::Layer,
+        place: NormPlace::After,
+        is_embedding_normed: true,
+        are_less_one: false,
+    };
+}
+
+/// The heads of an attention.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Heads {
+    /// Heads of queries.
+    pub count: u32,
+    /// Heads of keys and of values, a number that divides that of queries: neighboring heads of
+    /// queries share one (Ainslie and others, GQA, 2023).
+    pub of_keys: u32,
+    /// Floats of a head.
+    pub size: u32,
+    /// What products of queries and keys are multiplied by; `None` is one over the square root of
+    /// a head's floats.
+    pub scale: Option<f32>,
+    /// Whether each head of queries and keys is normed by itself.
+    pub are_normed: bool,
+    /// Whether a token attends to none behind it.
+    pub is_causal: bool,
+}
+
+impl Heads {
+    /// So many heads, which share as many floats evenly.
+    pub const fn even(count: u32, floats: u32) -> Heads {
+        let size = match floats.checked_div(count) {
+            Some(size) => size,
+            None => 0,
+        };
+        Heads {
+            count,
+            of_keys: count,
+            size,
+            scale: None,
+            are_normed: false,
+            is_causal: false,
+        }
+    }
+
+    /// Heads of queries, keys and values together.
+    pub fn all(self) -> u32 {
+        self.turned().saturating_add(self.of_keys)
+    }
+
+    /// Heads of queries and keys together.
+    pub fn turned(self) -> u32 {
+        self.count.saturating_add(self.of_keys)
+    }
+
+    /// Floats of all heads of queries.
+    pub fn width(self) -> u32 {
+        self.count.saturating_mul(self.size)
+    }
 }
 
 /// A gated feed-forward network, whose first product is two halves: the activation of one times the
@@ -224,16 +314,16 @@ pub struct Config {
     pub hidden: u32,
     /// Layers.
     pub layers: u32,
-    /// Heads of an attention; they share a token's floats evenly.
-    pub heads: u32,
+    /// The heads of an attention.
+    pub heads: Heads,
     /// Floats between the two products of a feed-forward network.
     pub intermediate: u32,
     /// What is done between the two products of a feed-forward network.
     pub activation: Activation,
     /// Whether a feed-forward network is gated, and which half gates.
     pub gate: Option<Gate>,
-    /// Where the norms of a layer are.
-    pub norm_place: NormPlace,
+    /// The norms.
+    pub norms: Norms,
     /// The products and norms that have a bias.
     pub biases: Biases,
     /// Tokens of the vocabulary: all ids are below.
@@ -248,6 +338,8 @@ pub struct Config {
     /// Rows of the table of types; 0 where there is no such table. The tokens of a single text have
     /// the first type, those of a pair's second text the second.
     pub types: u32,
+    /// What the rows of words are multiplied by before anything is added.
+    pub word_scale: Option<f32>,
     /// Whether how far apart two tokens are adds to the score of an attention, by one table for all
     /// layers (Raffel and others, 2020, section 2.1).
     pub has_distance_bias: bool,

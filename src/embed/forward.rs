@@ -3,11 +3,11 @@
 //!
 //! Which parts there are is read from the [`Config`]; no family is named here.
 
-use super::config::{Bias, Config, Dense, Gate, NormPlace, Pooling, Sight};
+use super::config::{Bias, Config, Dense, Gate, Heads, NormKind, NormPlace, Pooling, Sight};
 use super::weights::{Role, Weight};
 use crate::error::Error;
 use crate::graph::chain::{
-    Axes, Chain, Heads, Home, MAX_NODES, Norm, Reduction, Store, StoreExtent,
+    self, Axes, Chain, Home, MAX_NODES, Norm, Reduction, Store, StoreExtent,
 };
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId, UnaryFn};
@@ -17,9 +17,12 @@ use crate::tensor::DType;
 const LEAST_LENGTH: f32 = 1e-12;
 
 /// The numbers that come with every call besides its ids, in the chain's order.
-pub fn numbers(config: &Config) -> [f32; 3] {
-    let size = (config.hidden / config.heads) as f32;
-    [config.epsilon, 1.0 / size.sqrt(), LEAST_LENGTH]
+pub fn numbers(config: &Config) -> Vec<f32> {
+    let Heads { scale, size, .. } = config.heads;
+    let scale = scale.unwrap_or_else(|| 1.0 / (size as f32).sqrt());
+    let mut numbers = vec![config.epsilon, scale, LEAST_LENGTH];
+    numbers.extend(config.word_scale);
+    numbers
 }
 
 /// What comes with a text.
@@ -142,6 +145,7 @@ pub(super) struct Pass<'a> {
     epsilon: NodeId,
     scale: NodeId,
     least_length: NodeId,
+    word_scale: Option<NodeId>,
     /// What layers share.
     shared: Shared,
 }
@@ -175,6 +179,10 @@ impl<'a> Pass<'a> {
             epsilon: chain.constant()?,
             scale: chain.constant()?,
             least_length: chain.constant()?,
+            word_scale: match config.word_scale {
+                Some(_) => Some(chain.constant()?),
+                None => None,
+            },
             chain,
             config,
             weights: inputs.into_iter(),
@@ -220,11 +228,17 @@ impl<'a> Pass<'a> {
         positions: Option<NodeId>,
         types: Option<NodeId>,
     ) -> Result<NodeId, Error> {
-        let mut x = words;
+        let mut x = match self.word_scale {
+            Some(scale) => self.chain.binary(BinaryFn::Mul, words, scale)?,
+            None => words,
+        };
         for table in [types, positions].into_iter().flatten() {
             x = self.add(x, table)?;
         }
-        self.norm(x, self.config.biases.norms)
+        match self.config.norms.is_embedding_normed {
+            true => self.norm(x),
+            false => Ok(x),
+        }
     }
 
     /// Takes these of the tensors that layers share, as far as a text of so many tokens needs them:
@@ -259,45 +273,55 @@ impl<'a> Pass<'a> {
     /// The layer of this number.
     pub(super) fn layer(&mut self, x: NodeId, number: u32) -> Result<NodeId, Error> {
         let sight = self.config.sight(number);
-        match self.config.norm_place {
-            NormPlace::After => {
-                let seen = self.attend(x, sight)?;
-                let seen = self.add(seen, x)?;
-                let x = self.norm(seen, self.config.biases.norms)?;
-                let fed = self.feed(x)?;
-                let fed = self.add(fed, x)?;
-                self.norm(fed, self.config.biases.norms)
-            }
-            NormPlace::Before => {
-                let normed = match number {
-                    0 => x,
-                    _ => self.norm(x, self.config.biases.norms)?,
-                };
-                let seen = self.attend(normed, sight)?;
-                let x = self.add(seen, x)?;
-                let normed = self.norm(x, self.config.biases.norms)?;
-                let fed = self.feed(normed)?;
-                self.add(fed, x)
-            }
+        let norms = self.config.norms;
+        if norms.place == NormPlace::After {
+            let seen = self.attend(x, sight)?;
+            let seen = self.add(seen, x)?;
+            let x = self.norm(seen)?;
+            let fed = self.feed(x)?;
+            let fed = self.add(fed, x)?;
+            return self.norm(fed);
         }
+        let is_around = norms.place == NormPlace::Around;
+        let normed = match number == 0 && norms.is_embedding_normed {
+            true => x,
+            false => self.norm(x)?,
+        };
+        let mut seen = self.attend(normed, sight)?;
+        if is_around {
+            seen = self.norm(seen)?;
+        }
+        let x = self.add(seen, x)?;
+        let normed = self.norm(x)?;
+        let mut fed = self.feed(normed)?;
+        if is_around {
+            fed = self.norm(fed)?;
+        }
+        self.add(fed, x)
     }
 
     fn attend(&mut self, x: NodeId, sight: Sight) -> Result<NodeId, Error> {
-        let biases = self.config.biases.attention;
+        let (biases, heads) = (self.config.biases.attention, self.config.heads);
         let projected = self.linear(x, biases)?;
-        let hidden = self.config.hidden as i32;
-        let turned = match self.shared.angles[sight as usize] {
-            None => projected,
-            Some(angles) => self.turn(projected, angles)?,
-        };
-        let mut part = |of: NodeId, k: i32| {
-            let columns = (k * hidden, (k + 1) * hidden, 1);
+        let mut turned = projected;
+        if heads.are_normed {
+            turned = self.norm_heads(turned)?;
+        }
+        if let Some(angles) = self.shared.angles[sight as usize] {
+            turned = self.turn(turned, angles)?;
+        }
+        let mut part = |of: NodeId, from: u32, to: u32| {
+            let columns = ((from * heads.size) as i32, (to * heads.size) as i32, 1);
             self.chain.slice(of, &[(0, END, 1), columns])
         };
-        let parts = [part(turned, 0)?, part(turned, 1)?, part(projected, 2)?];
-        let heads = Heads {
-            count: self.config.heads,
-            is_causal: false,
+        let parts = [
+            part(turned, 0, heads.count)?,
+            part(turned, heads.count, heads.turned())?,
+            part(projected, heads.turned(), heads.all())?,
+        ];
+        let heads = chain::Heads {
+            count: heads.count,
+            is_causal: heads.is_causal,
         };
         let seen = match self.shared.biases[sight as usize] {
             None => self.chain.attention(heads, parts, self.scale)?,
@@ -306,15 +330,38 @@ impl<'a> Pass<'a> {
         self.linear(seen, biases)
     }
 
+    /// Norms the heads of queries and keys, which lie side by side, each by itself.
+    fn norm_heads(&mut self, x: NodeId) -> Result<NodeId, Error> {
+        let weight = self.weight()?;
+        let Heads { size, .. } = self.config.heads;
+        let turned = self.config.heads.turned();
+        let x = self.by_heads(x, &[size])?;
+        let x = (self.chain).slice(x, &[(0, END, 1), (0, turned as i32, 1)])?;
+        let x = self.normed(x)?;
+        let x = self.chain.binary(BinaryFn::Mul, x, weight)?;
+        let tokens = self.chain.node(x).shape.dims()[0];
+        self.chain.reshape(x, Shape::new(&[tokens, turned * size])?)
+    }
+
+    /// Rows of heads as rows of floats of these dimensions for each head.
+    fn by_heads(&mut self, x: NodeId, head: &[u32]) -> Result<NodeId, Error> {
+        let [tokens, width] = *self.chain.node(x).shape.dims() else {
+            return Err(refuse("heads lie side by side in rows"));
+        };
+        let heads = [tokens, width / self.config.heads.size];
+        let shape = Shape::new(&[&heads, head].concat())?;
+        self.chain.reshape(x, shape)
+    }
+
     /// Turns queries and keys, which lie side by side, by the angles of their places.
     fn turn(&mut self, x: NodeId, [cosine, sine]: [NodeId; 2]) -> Result<NodeId, Error> {
-        let Config { hidden, heads, .. } = *self.config;
+        let Heads { size, .. } = self.config.heads;
+        let turned = self.config.heads.turned();
+        let x = self.by_heads(x, &[2, size / 2])?;
         let chain = &mut self.chain;
         let tokens = chain.node(x).shape.dims()[0];
-        let halves = Shape::new(&[tokens, 3 * heads, 2, hidden / heads / 2])?;
-        let x = chain.reshape(x, halves)?;
         let mut half = |at: i32| {
-            let parts = [(0, END, 1), (0, 2 * heads as i32, 1), (at, at + 1, 1)];
+            let parts = [(0, END, 1), (0, turned as i32, 1), (at, at + 1, 1)];
             chain.slice(x, &parts)
         };
         let (a, b) = (half(0)?, half(1)?);
@@ -323,8 +370,8 @@ impl<'a> Pass<'a> {
         let second = [times(b, cosine)?, times(a, sine)?];
         let first = chain.binary(BinaryFn::Sub, first[0], first[1])?;
         let second = chain.binary(BinaryFn::Add, second[0], second[1])?;
-        let turned = chain.concat(&[first, second], 2)?;
-        chain.reshape(turned, Shape::new(&[tokens, 2 * hidden])?)
+        let rows = chain.concat(&[first, second], 2)?;
+        chain.reshape(rows, Shape::new(&[tokens, turned * size])?)
     }
 
     fn feed(&mut self, x: NodeId) -> Result<NodeId, Error> {
@@ -352,9 +399,9 @@ impl<'a> Pass<'a> {
     /// What becomes of the last layer's vectors.
     pub(super) fn vector(&mut self, x: NodeId, tokens: u32) -> Result<NodeId, Error> {
         let config = self.config;
-        let x = match config.norm_place {
+        let x = match config.norms.place {
             NormPlace::After => x,
-            NormPlace::Before => self.norm(x, self.config.biases.norms)?,
+            NormPlace::Before | NormPlace::Around => self.norm(x)?,
         };
         let mut vector = self.pool(x, tokens)?;
         for layer in &config.dense {
@@ -379,7 +426,7 @@ impl<'a> Pass<'a> {
         let x = self.linear(x, layer.bias)?;
         let x = self.unary(layer.activation.function(), x)?;
         match layer.norm {
-            Some(_) => self.norm(x, Bias::Absent),
+            Some(_) => self.weighted_norm(x, Bias::Absent),
             None => Ok(x),
         }
     }
@@ -421,11 +468,23 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn norm(&mut self, x: NodeId, bias: Bias) -> Result<NodeId, Error> {
+    fn norm(&mut self, x: NodeId) -> Result<NodeId, Error> {
+        self.weighted_norm(x, self.config.biases.norms)
+    }
+
+    fn weighted_norm(&mut self, x: NodeId, bias: Bias) -> Result<NodeId, Error> {
         let weight = self.weight()?;
-        let x = self.chain.norm(Norm::Layer, x, -1, Some(self.epsilon))?;
+        let x = self.normed(x)?;
         let x = self.chain.binary(BinaryFn::Mul, x, weight)?;
         self.bias(x, bias)
+    }
+
+    fn normed(&mut self, x: NodeId) -> Result<NodeId, Error> {
+        let kind = match self.config.norms.kind {
+            NormKind::Layer => Norm::Layer,
+            NormKind::Rms => Norm::Rms,
+        };
+        self.chain.norm(kind, x, -1, Some(self.epsilon))
     }
 
     fn add(&mut self, a: NodeId, b: NodeId) -> Result<NodeId, Error> {

@@ -18,14 +18,13 @@ pub mod tokenizer;
 
 pub use activations::Activations;
 pub use config::{
-    Activation, Bias, Biases, Config, Dense, Family, Gate, Near, NormPlace, Pooling, Rotation,
-    Sight, Source,
+    Activation, Bias, Biases, Config, Dense, Family, Gate, Heads, Near, NormKind, NormPlace, Norms,
+    Pooling, Rotation, Sight, Source,
 };
 pub use fidelity::{MOST_TOKENS, TEXTS, check_fidelity, cosine, drawn_ids};
 pub use forward::{Tokens, forward, forward_into, numbers};
-pub use positions::by_distance;
 pub use stages::Stage;
-pub use weights::{Role, Weight, prefixes, weights};
+pub use weights::{Part, Role, Weight, prefixes, weights};
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;

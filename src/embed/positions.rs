@@ -25,8 +25,8 @@ fn bucket(distance: i32) -> u32 {
 
 /// Lays out a table of a bias for each kind of distance and each head, `[32, heads]`, by heads and
 /// distances: `[heads, 2 · max_tokens - 1]`, from the key that is furthest in front of a query on.
-pub fn by_distance(config: &Config, table: &[f32]) -> Vec<f32> {
-    let heads = config.heads as usize;
+pub(super) fn by_distance(config: &Config, table: &[f32]) -> Vec<f32> {
+    let heads = config.heads.count as usize;
     let each = |head: usize| {
         distances(config).map(move |distance| table[bucket(distance) as usize * heads + head])
     };
@@ -51,7 +51,7 @@ pub(super) fn neighbors(config: &Config) -> Vec<f32> {
             false => NEVER,
         })
     };
-    (0..config.heads).flat_map(each).collect()
+    (0..config.heads.count).flat_map(each).collect()
 }
 
 /// For each place of a token, the cosines of the angles that queries and keys are turned by, and
@@ -61,8 +61,8 @@ pub(super) fn angles(config: &Config, sight: Sight) -> Vec<f32> {
     let Some(Rotation { theta, scale }) = config.rotation(sight) else {
         return Vec::new();
     };
-    let half = (config.hidden / config.heads / 2) as usize;
-    let ratio = root(1.0 / theta, config.hidden / config.heads / 2);
+    let half = (config.heads.size / 2) as usize;
+    let ratio = root(1.0 / theta, config.heads.size / 2);
     let mut floats = vec![0.0; config.max_tokens as usize * 2 * half];
     let mut pace = scale;
     for at in 0..half {

@@ -13,17 +13,18 @@ fn config() -> Config {
         family: Family::Bert,
         hidden: 64,
         layers: 2,
-        heads: 2,
+        heads: Heads::even(2, 64),
         intermediate: 256,
         activation: Activation::Gelu,
         gate: None,
-        norm_place: NormPlace::After,
+        norms: Norms::BERT,
         biases: Biases::ALL,
         vocab: 200,
         positions: 40,
         has_position_table: true,
         first_position: 0,
         types: 2,
+        word_scale: None,
         has_distance_bias: false,
         rotation: None,
         near: None,
@@ -42,7 +43,10 @@ fn modern() -> Config {
     Config {
         family: Family::ModernBert,
         gate: Some(Gate::First),
-        norm_place: NormPlace::Before,
+        norms: Norms {
+            place: NormPlace::Before,
+            ..Norms::BERT
+        },
         biases: Biases::NONE,
         has_position_table: false,
         types: 0,
@@ -79,7 +83,10 @@ fn homes(config: &Config, matrix: Home) -> Vec<Home> {
 #[test]
 fn tensors_have_the_names_of_files() {
     let list = weights(&config());
-    let text = |weight: &Weight| format!("{:?} {:?}", weight.parts, weight.dims);
+    let text = |weight: &Weight| {
+        let names: Vec<_> = weight.parts.iter().map(|part| &part.name).collect();
+        format!("{names:?} {:?}", weight.dims)
+    };
     assert_eq!(list.len(), 5 + 2 * 12);
     assert_eq!(
         text(&list[0]),
@@ -92,7 +99,7 @@ fn tensors_have_the_names_of_files() {
          \"encoder.layer.0.attention.self.key.weight\", \
          \"encoder.layer.0.attention.self.value.weight\"] [192, 64]"
     );
-    assert_eq!(list[5].part_dims(), [64, 64]);
+    assert_eq!(list[5].parts[1].dims, [64, 64]);
     assert_eq!(list[6].dims, [192]);
     assert_eq!(
         text(&list[28]),
@@ -104,14 +111,14 @@ fn tensors_have_the_names_of_files() {
 #[test]
 fn distances_are_those_of_transformers() {
     let config = Config {
-        heads: 2,
+        heads: Heads::even(2, 64),
         max_tokens: 200,
         has_distance_bias: true,
         ..config()
     };
     // A table whose floats are their own places.
     let table: Vec<f32> = (0..64_u8).map(f32::from).collect();
-    let laid_out = by_distance(&config, &table);
+    let laid_out = Role::Distances.lay_out(&config, table);
     assert_eq!(laid_out.len(), 2 * 399);
     // The distance from a query to a key, and its bucket.
     for (distance, bucket) in [
@@ -289,7 +296,7 @@ fn sizes_that_cannot_work_are_refused() {
         has_distance_bias: true,
         dense: (0..4).map(|number| dense(number, 64)).collect(),
         cut: Some(32),
-        ..most(26)
+        ..most(109)
     };
     largest.validate().unwrap();
     forward_into(&largest, Tokens::Typed(4), &homes(&largest, Home::Resident)).unwrap();
@@ -303,25 +310,27 @@ fn sizes_that_cannot_work_are_refused() {
         ),
         (
             Config {
-                heads: 3,
+                heads: Heads::even(65, 64),
                 ..good.clone()
             },
-            "num_attention_heads must divide hidden_size 64",
+            "num_attention_heads must give heads of 1 to 512 floats, got 65",
         ),
         (
             Config {
-                hidden: 516,
-                heads: 4,
+                heads: Heads {
+                    of_keys: 3,
+                    ..Heads::even(4, 64)
+                },
                 ..good.clone()
             },
-            "num_attention_heads must divide hidden_size 516 into heads of at most 128 floats, got 4",
+            "num_key_value_heads must divide num_attention_heads, got 3",
         ),
         (
             Config {
-                layers: 27,
+                layers: 110,
                 ..largest
             },
-            "num_hidden_layers must be at most 26, got 27",
+            "num_hidden_layers must be at most 109, got 110",
         ),
         (
             Config {
@@ -412,7 +421,7 @@ fn activations_are_the_slots_of_the_plan() {
             for (tokens, texts) in [(1, 1), (5, 3), (32, 16), (127, 2)] {
                 let sizes = Config {
                     hidden,
-                    heads,
+                    heads: Heads::even(heads, hidden),
                     intermediate,
                     layers,
                     positions: 128,

@@ -1,6 +1,6 @@
 //! Whether a forward pass of an encoder's sizes is possible.
 
-use super::config::Config;
+use super::config::{Config, Heads};
 use super::forward::max_layers;
 use crate::error::Error;
 use crate::graph::chain::MAX_HEAD;
@@ -19,7 +19,6 @@ impl Config {
         let sizes = [
             ("hidden_size", self.hidden),
             ("num_hidden_layers", self.layers),
-            ("num_attention_heads", self.heads),
             ("intermediate_size", self.intermediate),
             ("vocab_size", self.vocab),
             ("max_position_embeddings", self.positions),
@@ -29,29 +28,16 @@ impl Config {
                 return Err(refuse(field, size, "must be at least 1"));
             }
         }
-        if !self.hidden.is_multiple_of(self.heads) || self.hidden / self.heads > MAX_HEAD {
-            let most = MAX_HEAD.to_string();
-            let hidden = self.hidden.to_string();
-            let rule = [
-                "must divide hidden_size ",
-                &hidden,
-                " into heads of at most ",
-                &most,
-                " floats",
-            ];
-            return Err(refuse("num_attention_heads", self.heads, &rule.concat()));
-        }
-        let turns = self.rotation.is_some() || self.near.is_some();
-        if turns && !(self.hidden / self.heads).is_multiple_of(2) {
-            let rule = "must leave heads an even number of floats";
-            return Err(refuse("num_attention_heads", self.heads, rule));
-        }
+        self.validate_heads()?;
         for (field, rows) in [
             ("vocab_size", self.vocab),
             ("intermediate_size", self.inner()),
             ("max_position_embeddings", self.positions),
             ("type_vocab_size", self.types),
-            ("hidden_size", self.hidden.saturating_mul(3)),
+            (
+                "num_attention_heads",
+                self.heads.all().saturating_mul(self.heads.size),
+            ),
         ] {
             if u64::from(rows) * u64::from(self.hidden) > u64::from(MAX_ELEMENTS) {
                 let rule = "times hidden_size must be at most 2^30";
@@ -84,6 +70,35 @@ impl Config {
             return Err(refuse("num_hidden_layers", self.layers, &rule));
         }
         Ok(())
+    }
+
+    fn validate_heads(&self) -> Result<(), Error> {
+        let Heads {
+            count,
+            of_keys,
+            size,
+            scale,
+            ..
+        } = self.heads;
+        if count == 0 || !(1..=MAX_HEAD).contains(&size) {
+            let rule = ["must give heads of 1 to ", &MAX_HEAD.to_string(), " floats"];
+            return Err(refuse("num_attention_heads", count, &rule.concat()));
+        }
+        if of_keys == 0 || !count.is_multiple_of(of_keys) {
+            let rule = "must divide num_attention_heads";
+            return Err(refuse("num_key_value_heads", of_keys, rule));
+        }
+        let turns = self.rotation.is_some() || self.near.is_some();
+        if turns && !size.is_multiple_of(2) {
+            let rule = "must leave heads an even number of floats";
+            return Err(refuse("num_attention_heads", count, rule));
+        }
+        match scale.is_none_or(f32::is_finite) {
+            true => Ok(()),
+            false => Err(Error::InvalidInput(
+                "config.json: the scale of an attention must be a number".into(),
+            )),
+        }
     }
 
     fn validate_dense(&self) -> Result<(), Error> {

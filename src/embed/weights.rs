@@ -3,7 +3,7 @@
 //!
 //! A family is a row of a table of names.
 
-use super::config::{Bias, Config, Family, NormPlace, Sight, Source};
+use super::config::{Bias, Config, Family, Heads, NormPlace, Sight, Source};
 use super::positions;
 
 /// The part that a tensor plays.
@@ -13,9 +13,12 @@ pub enum Role {
     Matrix,
     /// A bias, or the weights of a norm, which is kept in 32-bit floats.
     Vector,
-    /// A bias by how far apart tokens are, which is kept in 32-bit floats and comes to the device as
-    /// [`by_distance`](super::by_distance) lays it out.
+    /// A bias by how far apart tokens are, which is laid out.
     Distances,
+    /// The weights of a norm, of which the file has 1 less. They are laid out.
+    LessOne,
+    /// The weights of the norms of queries and of keys, which are laid out: a row for each head.
+    OfHeads,
     /// What is added to scores so that tokens attend to neighbors alone. No file has it.
     Neighbors,
     /// The cosines and sines that queries and keys are turned by, where tokens have this sight. No
@@ -27,21 +30,57 @@ impl Role {
     /// The floats of a tensor that no file has; `None` for one that a file has.
     pub fn computed(self, config: &Config) -> Option<Vec<f32>> {
         match self {
-            Role::Matrix | Role::Vector | Role::Distances => None,
+            Role::Matrix | Role::Vector => None,
+            Role::Distances | Role::LessOne | Role::OfHeads => None,
             Role::Neighbors => Some(positions::neighbors(config)),
             Role::Angles(sight) => Some(positions::angles(config, sight)),
+        }
+    }
+
+    /// Whether the tensor comes to the device as [`lay_out`](Role::lay_out) gives it, in 32-bit
+    /// floats.
+    pub fn is_laid_out(self) -> bool {
+        matches!(self, Role::Distances | Role::LessOne | Role::OfHeads)
+    }
+
+    /// Lays the floats of all parts out as they are on the device, for a role that is laid out.
+    pub fn lay_out(self, config: &Config, stored: Vec<f32>) -> Vec<f32> {
+        match self {
+            Role::Distances => positions::by_distance(config, &stored),
+            Role::LessOne => stored.iter().map(|weight| 1.0 + weight).collect(),
+            Role::OfHeads => of_heads(config, &stored),
+            Role::Matrix | Role::Vector | Role::Neighbors | Role::Angles(_) => stored,
         }
     }
 
     /// Whether the tensor is of all layers whose tokens have this sight.
     pub(super) fn is_shared(self, of: Sight) -> bool {
         match self {
-            Role::Matrix | Role::Vector => false,
+            Role::Matrix | Role::Vector | Role::LessOne | Role::OfHeads => false,
             Role::Distances => of == Sight::All,
             Role::Neighbors => of == Sight::Near,
             Role::Angles(sight) => of == sight,
         }
     }
+}
+
+/// The weights of the norms of queries' and keys' heads, for each of the heads.
+fn of_heads(config: &Config, stored: &[f32]) -> Vec<f32> {
+    let Heads { count, size, .. } = config.heads;
+    let offset = if config.norms.are_less_one { 1.0 } else { 0.0 };
+    let (queries, keys) = stored.split_at((size as usize).min(stored.len()));
+    let head = |head| if head < count { queries } else { keys };
+    let all = (0..config.heads.turned()).flat_map(head);
+    all.map(|weight| offset + weight).collect()
+}
+
+/// A tensor of a file that is a part of one on the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The name, without a prefix of [`prefixes`].
+    pub name: String,
+    /// The dimensions in the file.
+    pub dims: Vec<u32>,
 }
 
 /// A tensor on the device.
@@ -51,24 +90,11 @@ pub struct Weight {
     pub role: Role,
     /// Where its parts are.
     pub source: Source,
-    /// Names of the file's tensors that this tensor is made of, without a prefix of [`prefixes`].
-    /// The parts are equally long and lie one behind the other along the first axis: queries,
-    /// keys and values are one product. None for a tensor that no file has.
-    pub parts: Vec<String>,
-    /// The dimensions of all parts together, in the file.
-    pub stored: Vec<u32>,
+    /// The file's tensors that this tensor is made of, one behind the other along the first axis:
+    /// queries, keys and values are one product. None for a tensor that no file has.
+    pub parts: Vec<Part>,
     /// The dimensions on the device.
     pub dims: Vec<u32>,
-}
-
-impl Weight {
-    /// The dimensions of each part.
-    pub fn part_dims(&self) -> Vec<u32> {
-        let parts = u32::try_from(self.parts.len()).unwrap_or(1).max(1);
-        let mut dims = self.stored.clone();
-        dims[0] /= parts;
-        dims
-    }
 }
 
 /// The names of a family's tensors. Those of a layer have the layer's number in front.
@@ -79,12 +105,18 @@ struct Names {
     layers: &'static str,
     /// Queries, keys and values, if they are not one tensor.
     projections: &'static [&'static str],
+    /// The norms of queries and keys, where there are any.
+    of_heads: [&'static str; 2],
     attended: &'static str,
     attended_norm: &'static str,
     /// The halves of a gated network, if they are not one tensor.
     inner: &'static [&'static str],
     outer: &'static str,
     outer_norm: &'static str,
+    /// The second norms of attention and network, where norms are around these.
+    behind: [&'static str; 2],
+    /// The norm behind the last layer, where norms are not behind each.
+    last_norm: &'static str,
 }
 
 const BERT: Names = Names {
@@ -97,11 +129,14 @@ const BERT: Names = Names {
         "attention.self.key",
         "attention.self.value",
     ],
+    of_heads: ["", ""],
     attended: "attention.output.dense",
     attended_norm: "attention.output.LayerNorm",
     inner: &["intermediate.dense"],
     outer: "output.dense",
     outer_norm: "output.LayerNorm",
+    behind: ["", ""],
+    last_norm: "final_norm",
 };
 
 const DISTILBERT: Names = Names {
@@ -135,6 +170,7 @@ const MODERNBERT: Names = Names {
     inner: &["mlp.Wi"],
     outer: "mlp.Wo",
     outer_norm: "mlp_norm",
+    ..BERT
 };
 
 const NOMIC: Names = Names {
@@ -174,8 +210,26 @@ const JINA_V3: Names = Names {
     ..BERT
 };
 
-/// The norm behind the last layer, where norms are in front of what they are for.
-const LAST_NORM: &str = "final_norm";
+const QWEN3: Names = Names {
+    prefixes: &["", "model."],
+    words: "embed_tokens",
+    layers: "layers.",
+    projections: &["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"],
+    of_heads: ["self_attn.q_norm", "self_attn.k_norm"],
+    attended: "self_attn.o_proj",
+    attended_norm: "input_layernorm",
+    inner: &["mlp.gate_proj", "mlp.up_proj"],
+    outer: "mlp.down_proj",
+    outer_norm: "post_attention_layernorm",
+    last_norm: "norm",
+    ..BERT
+};
+
+const GEMMA3: Names = Names {
+    outer_norm: "pre_feedforward_layernorm",
+    behind: ["post_attention_layernorm", "post_feedforward_layernorm"],
+    ..QWEN3
+};
 
 impl Family {
     fn names(self) -> &'static Names {
@@ -187,6 +241,8 @@ impl Family {
             Family::NomicBert => &NOMIC,
             Family::Gte => &GTE,
             Family::JinaV3 => &JINA_V3,
+            Family::Qwen3 => &QWEN3,
+            Family::Gemma3 => &GEMMA3,
         }
     }
 }
@@ -221,10 +277,13 @@ pub(super) fn embedded(config: &Config) -> Vec<Weight> {
         ("embeddings.token_type_embeddings", config.types),
     ];
     for (table, rows) in tables.into_iter().filter(|(_, rows)| *rows > 0) {
-        let name = [table, ".weight"].concat();
-        list.push(Role::Matrix, vec![name], &[rows, config.hidden]);
+        let dims = [rows, config.hidden];
+        let part = part(&[table, ".weight"], &dims);
+        list.push(Role::Matrix, vec![part], &dims);
     }
-    list.norm(names.embedded_norm);
+    if config.norms.is_embedding_normed {
+        list.norm(names.embedded_norm);
+    }
     list.weights
 }
 
@@ -237,21 +296,19 @@ pub(super) fn tables(config: &Config) -> usize {
 pub(super) fn shared(config: &Config) -> Vec<Weight> {
     let seen = |sight| (0..config.layers).any(|layer| config.sight(layer) == sight);
     let mut list = List::of(config);
-    let distances = [config.heads, 2 * config.max_tokens - 1];
+    let Heads { count, size, .. } = config.heads;
+    let distances = [count, 2 * config.max_tokens - 1];
     if config.has_distance_bias {
-        let name = "encoder.relative_attention_bias.weight".into();
-        list.push(Role::Distances, vec![name], &distances);
-        if let Some(weight) = list.weights.last_mut() {
-            weight.stored = vec![positions::BUCKETS, config.heads];
-        }
+        let name = ["encoder.relative_attention_bias.weight"];
+        let table = part(&name, &[positions::BUCKETS, count]);
+        list.push(Role::Distances, vec![table], &distances);
     }
     if seen(Sight::Near) {
         list.push(Role::Neighbors, Vec::new(), &distances);
     }
     for sight in [Sight::All, Sight::Near] {
         if seen(sight) && config.rotation(sight).is_some() {
-            let half = config.hidden / config.heads / 2;
-            let dims = [config.max_tokens, 1, 2, half];
+            let dims = [config.max_tokens, 1, 2, size / 2];
             list.push(Role::Angles(sight), Vec::new(), &dims);
         }
     }
@@ -261,34 +318,53 @@ pub(super) fn shared(config: &Config) -> Vec<Weight> {
 /// The tensors of a layer.
 pub(super) fn layer(config: &Config, number: u32) -> Vec<Weight> {
     let (hidden, names, biases) = (config.hidden, config.family.names(), config.biases);
+    let heads = config.heads;
     let of = |part: &&str| [names.layers, &number.to_string(), ".", part].concat();
     let all = |parts: &[&str]| -> Vec<String> { parts.iter().map(of).collect() };
     let mut list = List::of(config);
     let attend = |list: &mut List<'_>| {
-        let (projections, attended) = (all(names.projections), [of(&names.attended)]);
-        list.linear(&projections, [3 * hidden, hidden], biases.attention);
-        list.linear(&attended, [hidden, hidden], biases.attention);
+        let rows = [heads.count, heads.of_keys, heads.of_keys].map(|count| count * heads.size);
+        let rows = match names.projections.len() {
+            1 => vec![rows.iter().sum()],
+            _ => rows.to_vec(),
+        };
+        list.linear(&all(names.projections), (&rows, hidden), biases.attention);
+        if heads.are_normed {
+            let norms = names
+                .of_heads
+                .map(|norm| part(&[&of(&norm), ".weight"], &[heads.size]));
+            list.push(Role::OfHeads, norms.into(), &[heads.turned(), heads.size]);
+        }
+        let attended = [of(&names.attended)];
+        list.linear(&attended, (&[hidden], heads.width()), biases.attention);
     };
     let feed = |list: &mut List<'_>| {
         let (inner, outer) = (all(names.inner), [of(&names.outer)]);
-        list.linear(&inner, [config.inner(), hidden], biases.inner);
-        list.linear(&outer, [hidden, config.intermediate], biases.outer);
+        let rows = config.inner() / if inner.len() > 1 { 2 } else { 1 };
+        list.linear(&inner, (&vec![rows; inner.len()], hidden), biases.inner);
+        list.linear(&outer, (&[hidden], config.intermediate), biases.outer);
     };
     let norms = [of(&names.attended_norm), of(&names.outer_norm)];
-    match config.norm_place {
+    match config.norms.place {
         NormPlace::After => {
             attend(&mut list);
             list.norm(&norms[0]);
             feed(&mut list);
             list.norm(&norms[1]);
         }
-        NormPlace::Before => {
-            if number > 0 {
+        NormPlace::Before | NormPlace::Around => {
+            if number > 0 || !config.norms.is_embedding_normed {
                 list.norm(&norms[0]);
             }
             attend(&mut list);
+            if config.norms.place == NormPlace::Around {
+                list.norm(&of(&names.behind[0]));
+            }
             list.norm(&norms[1]);
             feed(&mut list);
+            if config.norms.place == NormPlace::Around {
+                list.norm(&of(&names.behind[1]));
+            }
         }
     }
     list.weights
@@ -297,16 +373,16 @@ pub(super) fn layer(config: &Config, number: u32) -> Vec<Weight> {
 /// The tensors of what is behind the last layer.
 pub(super) fn behind(config: &Config) -> Vec<Weight> {
     let mut list = List::of(config);
-    if config.norm_place == NormPlace::Before {
-        list.norm(LAST_NORM);
+    if config.norms.place != NormPlace::After {
+        list.norm(config.family.names().last_norm);
     }
     for layer in &config.dense {
         let from = list.weights.len();
         let name = std::slice::from_ref(&layer.name);
-        list.linear(name, [layer.outputs, layer.inputs], layer.bias);
+        list.linear(name, (&[layer.outputs], layer.inputs), layer.bias);
         if let Some(norm) = &layer.norm {
-            let name = [norm, ".weight"].concat();
-            list.push(Role::Vector, vec![name], &[layer.outputs]);
+            let part = part(&[norm, ".weight"], &[layer.outputs]);
+            list.push(Role::Vector, vec![part], &[layer.outputs]);
         }
         for weight in &mut list.weights[from..] {
             weight.source = layer.source.clone();
@@ -328,32 +404,43 @@ impl List<'_> {
         }
     }
 
-    fn push(&mut self, role: Role, parts: Vec<String>, dims: &[u32]) {
+    fn push(&mut self, role: Role, parts: Vec<Part>, dims: &[u32]) {
         self.weights.push(Weight {
             role,
             source: Source::Encoder,
             parts,
-            stored: dims.to_vec(),
             dims: dims.to_vec(),
         });
     }
 
-    fn linear(&mut self, layers: &[String], dims: [u32; 2], bias: Bias) {
-        let named = |end: &str| layers.iter().map(|layer| [layer, end].concat()).collect();
-        self.push(Role::Matrix, named(".weight"), &dims);
+    /// Layers with so many outputs each and as many inputs, as one.
+    fn linear(&mut self, layers: &[String], (outputs, inputs): (&[u32], u32), bias: Bias) {
+        let all = outputs.iter().sum();
+        let each = || layers.iter().zip(outputs);
+        let weights = each().map(|(layer, rows)| part(&[layer, ".weight"], &[*rows, inputs]));
+        self.push(Role::Matrix, weights.collect(), &[all, inputs]);
         if bias == Bias::Added {
-            self.push(Role::Vector, named(".bias"), &dims[..1]);
+            let biases = each().map(|(layer, rows)| part(&[layer, ".bias"], &[*rows]));
+            self.push(Role::Vector, biases.collect(), &[all]);
         }
     }
 
     fn norm(&mut self, of: &str) {
-        let ends = [".weight", ".bias"];
-        for end in &ends[..1 + usize::from(self.config.biases.norms == Bias::Added)] {
-            self.push(
-                Role::Vector,
-                vec![[of, end].concat()],
-                &[self.config.hidden],
-            );
+        let dims = [self.config.hidden];
+        let weights = match self.config.norms.are_less_one {
+            true => Role::LessOne,
+            false => Role::Vector,
+        };
+        self.push(weights, vec![part(&[of, ".weight"], &dims)], &dims);
+        if self.config.biases.norms == Bias::Added {
+            self.push(Role::Vector, vec![part(&[of, ".bias"], &dims)], &dims);
         }
+    }
+}
+
+fn part(name: &[&str], dims: &[u32]) -> Part {
+    Part {
+        name: name.concat(),
+        dims: dims.to_vec(),
     }
 }

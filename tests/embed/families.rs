@@ -11,7 +11,7 @@ use crate::model::data;
 use crate::nearness::{cosine, farthest};
 use crate::values::{DTYPES, bits};
 
-pub(crate) const FAMILIES: [&str; 8] = [
+pub(crate) const FAMILIES: [&str; 11] = [
     "bert-dense",
     "roberta",
     "distilbert",
@@ -20,6 +20,9 @@ pub(crate) const FAMILIES: [&str; 8] = [
     "nomic-bert",
     "gte",
     "jina-v3",
+    "qwen3",
+    "gemma3",
+    "gemma3-causal",
 ];
 
 fn home(name: &str) -> PathBuf {

@@ -31,6 +31,8 @@ from transformers import (
     BertModel,
     DistilBertConfig,
     DistilBertForMaskedLM,
+    Gemma3TextConfig,
+    Gemma3TextModel,
     GteConfig,
     GteForSequenceClassification,
     GteModel,
@@ -43,6 +45,8 @@ from transformers import (
     MPNetModel,
     NomicBertConfig,
     NomicBertModel,
+    Qwen3Config,
+    Qwen3Model,
     RobertaConfig,
     RobertaModel,
     XLMRobertaConfig,
@@ -69,11 +73,13 @@ torch.nn.functional.softmax = lambda x, dim=None, dtype=None, **_: softmax(x, di
 def filled(model):
     """Weights of which each has an effect, in 32-bit floats."""
     generator = torch.Generator().manual_seed(20261126)
+    # The weights of Gemma's norms are less 1.
+    usual = 0.0 if "Gemma" in type(model).__name__ else 1.0
     with torch.no_grad():
         for name, weight in model.named_parameters():
             noise = torch.randn(weight.shape, generator=generator)
             if "norm" in name.lower():
-                weight.copy_((1.0 if name.endswith("weight") else 0.0) + 0.1 * noise)
+                weight.copy_((usual if name.endswith("weight") else 0.0) + 0.1 * noise)
             elif weight.dim() == 1:
                 weight.copy_(0.1 * noise)
             elif "embedding" in name or "bias" in name:
@@ -124,7 +130,8 @@ def doubled():
 
 def turned(model, **paces):
     """Has a model turn by these paces in 64 bits: a base, and what all are multiplied by."""
-    size = model.config.hidden_size // model.config.num_attention_heads
+    config = model.config
+    size = getattr(config, "head_dim", config.hidden_size // config.num_attention_heads)
     for name, (theta, scale) in paces.items():
         exponents = torch.arange(0, size, 2, dtype=torch.float64) / size
         setattr(model.rotary_emb, name, scale * theta**-exponents)
@@ -337,6 +344,43 @@ def main():
     jina = JinaEmbeddingsV3Config(**turns, type_vocab_size=1)
     jina = JinaEmbeddingsV3Model(jina, add_pooling_layer=False)
     embedder("jina-v3", jina, jina, ROBERTA, "mean", paces=dict(inv_freq=(2e4, 1.0)))
+
+    decoder = {key: value for key, value in turns.items() if key != "pad_token_id"}
+    decoder.update(num_attention_heads=4, num_key_value_heads=2, head_dim=20)
+    qwen = Qwen3Model(Qwen3Config(**decoder, rope_parameters=dict(rope_type="default", rope_theta=1e6)))
+    embedder("qwen3", qwen, qwen, BERT, "lasttoken", paces=dict(inv_freq=(1e6, 1.0)))
+
+    # As EmbeddingGemma's folder has it: 8 neighbors on each side, one head of keys, two layers behind.
+    decoder.update(num_attention_heads=3, num_key_value_heads=1, head_dim=32)
+    decoder.update(query_pre_attn_scalar=40, sliding_window=16, pad_token_id=0)
+    rope = dict(
+        full_attention=dict(rope_type="linear", factor=2.0, rope_theta=5e4),
+        sliding_attention=dict(rope_type="default", rope_theta=1e4),
+    )
+    paces = dict(full_attention_inv_freq=(5e4, 0.5), sliding_attention_inv_freq=(1e4, 1.0))
+    kinds = ["sliding_attention", "sliding_attention", "full_attention"]
+    gemma = Gemma3TextConfig(
+        **{**decoder, "num_hidden_layers": 3},
+        layer_types=kinds,
+        rope_parameters=rope,
+        use_bidirectional_attention=True,
+    )
+    gemma = Gemma3TextModel(gemma)
+    dense = [(96, False, torch.nn.Identity()), (48, False, torch.nn.Identity())]
+    embedder("gemma3", gemma, gemma, BERT, "mean", dense, paces=paces)
+
+    # A decoder as it is, which attends to 15 tokens in front.
+    change = dict(
+        rope_parameters=None,
+        rope_theta=5e4,
+        rope_local_base_freq=1e4,
+        rope_scaling=dict(rope_type="linear", factor=2.0),
+        layer_types=None,
+        sliding_window_pattern=2,
+    )
+    gemma = Gemma3TextConfig(**decoder, layer_types=kinds[1:], rope_parameters=rope)
+    gemma = Gemma3TextModel(gemma)
+    embedder("gemma3-causal", gemma, gemma, BERT, "lasttoken", paces=paces, change=change)
 
     bert = BertForSequenceClassification(BertConfig(**SIZES, num_labels=1, **eager))
     reranker("reranker-bert", bert, BERT, {})

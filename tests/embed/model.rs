@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use framebatch::Embedder;
-use framebatch::embed::{Activation, Biases, Config, Family, NormPlace, Pooling, Role, weights};
+use framebatch::embed::{Activation, Biases, Config, Family, Heads, Norms, Pooling, Role, weights};
 use framebatch::{EmbedderOptions, Error, Gpu, Storage};
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -17,17 +17,18 @@ pub(crate) const TINY: Config = Config {
     family: Family::Bert,
     hidden: 64,
     layers: 2,
-    heads: 2,
+    heads: Heads::even(2, 64),
     intermediate: 96,
     activation: Activation::Gelu,
     gate: None,
-    norm_place: NormPlace::After,
+    norms: Norms::BERT,
     biases: Biases::ALL,
     vocab: 128,
     positions: 48,
     has_position_table: true,
     first_position: 0,
     types: 2,
+    word_scale: None,
     has_distance_bias: false,
     rotation: None,
     near: None,
@@ -91,8 +92,8 @@ pub(crate) fn parts(config: &Config) -> Vec<Part> {
     let mut samples = Samples(4711);
     let mut parts = Vec::new();
     for weight in weights(config) {
-        for name in &weight.parts {
-            let dims = weight.part_dims();
+        for part in &weight.parts {
+            let (name, dims) = (&part.name, part.dims.clone());
             let count = dims.iter().product::<u32>() as usize;
             let is_norm = name.ends_with("LayerNorm.weight");
             let (middle, reach) = match weight.role {
@@ -222,14 +223,15 @@ fn config_json(config: &Config) -> String {
   \"intermediate_size\": {intermediate},
   \"layer_norm_eps\": {epsilon:e},
   \"max_position_embeddings\": {positions},
-  \"num_attention_heads\": {heads},
+  \"num_attention_heads\": {},
   \"num_hidden_layers\": {layers},
   \"pad_token_id\": {padding},
   \"position_embedding_type\": \"absolute\",
   \"type_vocab_size\": {types},
   \"vocab_size\": {vocab}
 }}
-"
+",
+        heads.count
     )
 }
 

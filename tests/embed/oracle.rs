@@ -84,7 +84,10 @@ impl Oracle {
     }
 
     fn attention(&self, [q, k, v]: [&Rows; 3]) -> Rows {
-        let (hidden, heads) = (self.config.hidden as usize, self.config.heads as usize);
+        let (hidden, heads) = (
+            self.config.hidden as usize,
+            self.config.heads.count as usize,
+        );
         let size = hidden / heads;
         let mut result = vec![vec![0.0; hidden]; q.len()];
         for (query, row) in q.iter().zip(&mut result) {

@@ -1,6 +1,6 @@
 //! What embeddings are.
 
-use framebatch::embed::{Config, Family, Pooling};
+use framebatch::embed::{Config, Family, Heads, Pooling};
 use framebatch::{Embedder, EngineChoice, Gpu, Preset, Storage};
 use safetensors::tensor::Dtype;
 
@@ -31,11 +31,12 @@ fn embeddings_are_those_of_the_definition() {
             family: Family::Roberta,
             first_position: 2,
             hidden: 128,
+            heads: Heads::even(2, 128),
             ..TINY
         },
         Config {
             hidden: 36,
-            heads: 3,
+            heads: Heads::even(3, 36),
             intermediate: 50,
             vocab: 77,
             ..TINY

@@ -46,8 +46,8 @@ interface EncoderGlue extends GlueObject {
   prefixes(): string;
   /** A line for each tensor of a model's files; `weights.ts` describes the line. */
   weights(): string;
-  /** A table of biases of a file as it lies on the device. */
-  byDistance(table: Float32Array): Float32Array<ArrayBuffer>;
+  /** The floats of all parts of the weight of this number as they lie on the device. */
+  layOut(number: number, stored: Float32Array): Float32Array<ArrayBuffer>;
   /** The floats of the weight of this number, which no file has. */
   computed(number: number): Float32Array<ArrayBuffer>;
   /** The chain of a text of so many tokens, in words; `homes` of each weight. */
@@ -235,9 +235,9 @@ export class ModelEncoder {
     return this.instance.ask(ABOUT, () => this.glue.weights());
   }
 
-  /** A table of biases of a file as it lies on the device. */
-  byDistance(table: Float32Array): Float32Array<ArrayBuffer> {
-    return this.instance.ask(ABOUT, () => this.glue.byDistance(table));
+  /** The floats of all parts of the weight of this number as they lie on the device. */
+  layOut(number: number, stored: Float32Array): Float32Array<ArrayBuffer> {
+    return this.instance.ask(ABOUT, () => this.glue.layOut(number, stored));
   }
 
   /** The floats of the weight of this number, which no file has. */

@@ -17,7 +17,7 @@ import { ABOUT } from "./source.js";
 import type { ModelEncoder } from "./wasm-instance.js";
 
 /** The parts that weights play, by their numbers. */
-const Role = { matrix: 0, distances: 2, computed: 3 } as const;
+const Role = { matrix: 0, laidOut: 2, computed: 3 } as const;
 
 /** The words of a weight on the page: floats, 16-bit ones, or blocks of int8 as the device has them. */
 export type Memory = Floats | Uint16Array<ArrayBuffer> | Blocks;
@@ -41,16 +41,25 @@ export class Weight {
   readonly sources: Stored[] = [];
   /** The storage of the weight, once its first source arrives. */
   private storage: TensorStorage | undefined;
+  /** Elements of each source. */
+  private readonly lengths: number[] = [];
+  /** The floats of all sources, of a weight that is laid out when they are there. */
+  private floats: Floats | undefined;
   private full = 0;
   private isKept = true;
 
   constructor(
-    /** 0 for a matrix, 1 for 32-bit floats always, 2 for a table of biases, 3 for what no file has. */
+    /** 0 for a matrix, 1 for 32-bit floats always, 2 for what is laid out, 3 for what no file has. */
     private readonly role: number,
     readonly dims: readonly number[],
-    /** Lays a table of biases out as it lies on the device. */
-    private readonly byDistance: ModelEncoder["byDistance"],
+    /** Lays the floats of the sources out as they lie on the device. */
+    private readonly layOut: (floats: Floats) => Floats,
   ) {}
+
+  /** Adds a source of these dimensions; its place. */
+  add(dims: readonly number[]): number {
+    return this.lengths.push(dims.reduce(times, 1)) - 1;
+  }
 
   /** Whether the device may keep it in fewer bits. */
   get isMatrix(): boolean {
@@ -60,10 +69,7 @@ export class Weight {
   /** Memory for the bytes of a source: in the weight itself, or apart where these are to be widened. */
   target(source: Stored, keeping: Keeping): Uint8Array {
     const { dtype } = source;
-    if (this.role === Role.distances) {
-      this.isKept = keeping.keep;
-      return bytesFor(source.end - source.begin);
-    }
+    if (this.role === Role.laidOut) return this.floatsOf(source, keeping);
     if (dtype === BLOCKS) return this.blocks(source, keeping);
     const home = this.homeFor(keeping);
     const isHalves =
@@ -82,6 +88,17 @@ export class Weight {
     if (!isHalves && dtype !== "F32") return bytesFor(length * 2);
     const size = memory.BYTES_PER_ELEMENT;
     return new Uint8Array(memory.buffer, at * size, length * size);
+  }
+
+  /** Memory for the floats of a source that are laid out later, or for what is to be widened. */
+  private floatsOf(source: Stored, { keep }: Keeping): Uint8Array {
+    this.isKept = keep;
+    const count = this.lengths.reduce(plus, 0);
+    const bytes = wantOf(count * 4);
+    this.floats ??= allocate(bytes, () => new Float32Array(count));
+    const { at, length } = this.sectionOf(source, count);
+    if (source.dtype !== "F32") return bytesFor(length * 2);
+    return new Uint8Array(this.floats.buffer, at * 4, length * 4);
   }
 
   /** Memory in the weight for the blocks of a source, which go to the device as they are. */
@@ -105,13 +122,16 @@ export class Weight {
 
   /** The bytes of a source have arrived. Returns the weight's node if the source was the last. */
   filled(source: Stored, bytes: Uint8Array): Node | undefined {
-    if (this.role === Role.distances) return this.laidOut(source, bytes);
     const { memory, at } = this.section(source);
     if (bytes.buffer !== memory.buffer) {
-      widen(source.dtype, bytes, memory as Float32Array, at);
+      widen(source.dtype, bytes, memory as Floats, at);
     }
     this.full += 1;
     if (this.full < this.sources.length) return undefined;
+    if (this.floats !== undefined) {
+      this.storage = this.stored(this.layOut(this.floats), RESIDENT);
+      this.floats = undefined;
+    }
     return input(shapeOf(ABOUT, this.dims), this.storage!);
   }
 
@@ -119,14 +139,6 @@ export class Weight {
   computed(floats: Floats, { keep }: Keeping): Node {
     this.isKept = keep;
     return input(shapeOf(ABOUT, this.dims), this.stored(floats, RESIDENT));
-  }
-
-  private laidOut({ dtype, shape }: Stored, bytes: Uint8Array): Node {
-    let table = new Float32Array(shape.reduce((count, dim) => count * dim, 1));
-    if (dtype === "F32") table = new Float32Array(bytes.buffer as ArrayBuffer);
-    else widen(dtype, bytes, table, 0);
-    const laidOut = this.byDistance(table);
-    return input(shapeOf(ABOUT, this.dims), this.stored(laidOut, RESIDENT));
   }
 
   private stored(memory: Memory, home: number): TensorStorage {
@@ -142,9 +154,17 @@ export class Weight {
   }
 
   private section(source: Stored) {
-    const { memory, words } = this.storage!.data!;
-    const length = words / this.sources.length;
-    return { memory, length, at: length * this.sources.indexOf(source) };
+    const memory = this.floats ?? this.storage!.data!.memory;
+    return { memory, ...this.sectionOf(source, memory.length) };
+  }
+
+  /** Where a source lies among so many words of all sources. */
+  private sectionOf(source: Stored, words: number) {
+    const { lengths } = this;
+    const place = this.sources.indexOf(source);
+    const each = words / lengths.reduce(plus, 0);
+    const at = lengths.slice(0, place).reduce(plus, 0) * each;
+    return { at, length: lengths[place] * each };
   }
 
   private homeFor({ dtype, isHardware }: Keeping): number {
@@ -153,6 +173,9 @@ export class Weight {
     return isHardware ? AUTO : RESIDENT;
   }
 }
+
+const plus = (a: number, b: number): number => a + b;
+const times = (a: number, b: number): number => a * b;
 
 /** An array for this many bytes of a file. Throws where the page has no memory for them. */
 export function bytesFor(bytes: number): Uint8Array {
@@ -186,20 +209,19 @@ export class WeightList {
 
   /**
    * A line of the encoder's names a tensor of a file: the weight's number; 1 for one of 32-bit
-   * floats always, 2 for a table of biases; the tensor's dimensions, those of the weight, 1 for a
+   * floats always, 2 for one that is laid out; the tensor's dimensions, those of the weight, 1 for a
    * name with a prefix, name, file. For a weight that no file has there are its number, 3, and its
    * dimensions twice.
    */
   constructor(encoder: ModelEncoder) {
     this.prefixes = encoder.prefixes();
-    const byDistance = (table: Float32Array) => encoder.byDistance(table);
     for (const line of encoder.weights().split("\n")) {
       const [number, role, part, whole, hasPrefix, name, file] =
         line.split(" ");
       const weight = (this.weights[+number] ??= new Weight(
         +role,
         dimsOf(whole),
-        byDistance,
+        (floats) => encoder.layOut(+number, floats),
       ));
       if (+role === Role.computed) {
         this.computed.push(+number);
@@ -207,8 +229,8 @@ export class WeightList {
       }
       const wanted = this.files.get(file) ?? [];
       this.files.set(file, wanted);
-      const { length: place } = wanted.filter((one) => one.weight === weight);
       const dims = dimsOf(part);
+      const place = weight.add(dims);
       wanted.push({ weight, place, dims, hasPrefix: hasPrefix === "1", name });
     }
   }
@@ -257,7 +279,7 @@ function check(
   { name, dtype, shape }: Stored,
   whole: readonly number[],
 ): void {
-  const count = whole.reduce((product, dim) => product * dim, 1);
+  const count = whole.reduce(times, 1);
   const isBlocks = dtype === BLOCKS && shape[1] === 68;
   const dims = isBlocks ? [Math.ceil(count / 64), 68] : whole;
   if (shape.join() !== dims.join()) {

@@ -1,10 +1,14 @@
 //! What `config.json` says of an encoder, by a table of the architectures that are known.
 
-use super::super::config::{Activation, Bias, Biases, Config, Family, Gate, NormPlace, Pooling};
+use super::super::config::{
+    Activation, Bias, Biases, Config, Family, Gate, Heads, Near, NormKind, NormPlace, Norms,
+    Pooling,
+};
 use super::super::json::Value;
 use super::fields::Fields;
 use super::files::Files;
-use super::{SENTENCE, Stop, TOKENIZER, turns};
+use super::turns::{self, Kinds};
+use super::{SENTENCE, Stop, TOKENIZER};
 use crate::error::Error;
 use crate::graph::chain::MAX_HEAD;
 
@@ -23,8 +27,19 @@ struct Architecture {
     /// Types of tokens, unless a field says another number; `None` where there is no such table.
     types: Option<u32>,
     gate: Option<Gate>,
-    norm_place: NormPlace,
+    norms: Norms,
+    heads: Share,
     biases: Biases,
+}
+
+/// How heads share the floats of a token.
+#[derive(Clone, Copy)]
+enum Share {
+    /// Evenly, and all attend to all tokens.
+    Even,
+    /// Each has so many floats, unless a field says another number; some share keys and values, and
+    /// all are normed. A token attends to none behind it, unless a field says otherwise.
+    Own(u32),
 }
 
 /// How an architecture knows the places of tokens.
@@ -39,8 +54,8 @@ enum Places {
     PaddedWithBias(u32),
     /// By turned queries and keys, with this base unless a field says another.
     Turned(f64),
-    /// The same, with two bases, in layers of two kinds.
-    TurnedTwice,
+    /// The same, in layers of two kinds.
+    TurnedTwice(&'static Kinds),
 }
 
 /// The names of fields that are not the same in all architectures.
@@ -101,6 +116,38 @@ const OF_NOMIC: Names = Names {
     ..USUAL
 };
 
+const OF_QWEN3: Names = Names {
+    epsilon: Some("rms_norm_eps"),
+    usual_epsilon: 1e-6,
+    ..USUAL
+};
+
+const OF_GEMMA3: Names = Names {
+    activation: "hidden_activation",
+    ..OF_QWEN3
+};
+
+const KINDS_OF_MODERNBERT: Kinds = Kinds {
+    thetas: [
+        ("global_rope_theta", 160_000.0),
+        ("local_rope_theta", 10_000.0),
+    ],
+    every: &["global_attn_every_n_layers"],
+    usual_every: 3,
+    all_at: |every| every,
+    window: "local_attention",
+    usual_window: 128,
+};
+
+const KINDS_OF_GEMMA3: Kinds = Kinds {
+    thetas: [("rope_theta", 1e6), ("rope_local_base_freq", 10_000.0)],
+    every: &["sliding_window_pattern", "_sliding_window_pattern"],
+    usual_every: 6,
+    all_at: |every| every - 1,
+    window: "sliding_window",
+    usual_window: 4096,
+};
+
 const BERT: Architecture = Architecture {
     model_type: "bert",
     family: Family::Bert,
@@ -108,7 +155,8 @@ const BERT: Architecture = Architecture {
     places: Places::Table,
     types: Some(2),
     gate: None,
-    norm_place: NormPlace::After,
+    norms: Norms::BERT,
+    heads: Share::Even,
     biases: Biases::ALL,
 };
 
@@ -144,7 +192,24 @@ const GTE: Architecture = Architecture {
     ..BERT
 };
 
-const ARCHITECTURES: [Architecture; 10] = [
+const QWEN3: Architecture = Architecture {
+    model_type: "qwen3",
+    family: Family::Qwen3,
+    fields: &OF_QWEN3,
+    places: Places::Turned(10_000.0),
+    types: None,
+    gate: Some(Gate::First),
+    norms: Norms {
+        kind: NormKind::Rms,
+        place: NormPlace::Before,
+        is_embedding_normed: false,
+        are_less_one: false,
+    },
+    heads: Share::Own(128),
+    biases: Biases::NONE,
+};
+
+const ARCHITECTURES: [Architecture; 12] = [
     BERT,
     ROBERTA,
     Architecture {
@@ -169,11 +234,15 @@ const ARCHITECTURES: [Architecture; 10] = [
         model_type: "modernbert",
         family: Family::ModernBert,
         fields: &OF_MODERNBERT,
-        places: Places::TurnedTwice,
+        places: Places::TurnedTwice(&KINDS_OF_MODERNBERT),
         types: None,
         gate: Some(Gate::First),
-        norm_place: NormPlace::Before,
+        norms: Norms {
+            place: NormPlace::Before,
+            ..Norms::BERT
+        },
         biases: Biases::NONE,
+        ..BERT
     },
     NOMIC,
     GTE,
@@ -190,6 +259,20 @@ const ARCHITECTURES: [Architecture; 10] = [
         types: Some(1),
         ..BERT
     },
+    QWEN3,
+    Architecture {
+        model_type: "gemma3_text",
+        family: Family::Gemma3,
+        fields: &OF_GEMMA3,
+        places: Places::TurnedTwice(&KINDS_OF_GEMMA3),
+        norms: Norms {
+            place: NormPlace::Around,
+            are_less_one: true,
+            ..QWEN3.norms
+        },
+        heads: Share::Own(256),
+        ..QWEN3
+    },
 ];
 
 /// The encoder, whose texts have at most `limit` tokens, with nothing behind it but the mean.
@@ -201,24 +284,11 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
     refuse_others(json, of)?;
     let most = 1 << 16;
     let hidden = json.whole(names.hidden, 1..=most, None)?;
-    let heads = json.whole(names.heads, 1..=hidden, None)?;
-    if !hidden.is_multiple_of(heads) || hidden / heads > MAX_HEAD {
-        let (size, floats) = (hidden.to_string(), MAX_HEAD.to_string());
-        let rule = [
-            "must divide ",
-            names.hidden,
-            " ",
-            &size,
-            " into heads of at most ",
-            &floats,
-            " floats",
-        ];
-        return Err(json.wrong(names.heads, json.get(names.heads), &rule.concat()));
-    }
+    let heads = heads(json, of, hidden)?;
     let layers = json.whole(names.layers, 1..=MOST_LAYERS, None)?;
     let padding = match of.places {
         Places::Padded(usual) | Places::PaddedWithBias(usual) => Some(usual),
-        Places::Table | Places::Turned(_) | Places::TurnedTwice => None,
+        Places::Table | Places::Turned(_) | Places::TurnedTwice(_) => None,
     };
     let first_position = match padding {
         None => 0,
@@ -230,16 +300,24 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
     let trained = json.whole("max_trained_positions", 1..=u32::MAX, Some(positions))?;
     let positions = positions.min(trained.max(from));
     let places = positions - first_position;
-    let size = hidden / heads;
     let epsilon = match names.epsilon {
         Some(name) => json.number(name, names.usual_epsilon)?,
         None => names.usual_epsilon,
     };
     let (rotation, near) = match of.places {
-        Places::Turned(usual) => (Some(turns::one(json, names.theta, usual, size)?), None),
-        Places::TurnedTwice => {
-            let [all, near] = turns::two(json, size)?;
-            (Some(all), Some(turns::neighbors(json, near, layers)?))
+        Places::Turned(usual) => (
+            Some(turns::one(json, names.theta, usual, heads.size)?),
+            None,
+        ),
+        Places::TurnedTwice(kinds) => {
+            let [all, near] = kinds.rotations(json, heads.size)?;
+            let reach = kinds.reach(json, heads)?;
+            let near = Near {
+                reach,
+                layers: kinds.near(json, layers)?,
+                rotation: near,
+            };
+            (Some(all), Some(near))
         }
         Places::Table | Places::Padded(_) | Places::PaddedWithBias(_) => (None, None),
     };
@@ -251,7 +329,7 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
         intermediate: json.whole(names.intermediate, 1..=1 << 18, None)?,
         activation,
         gate: of.gate,
-        norm_place: of.norm_place,
+        norms: of.norms,
         biases: of.biases,
         vocab: json.whole("vocab_size", 1..=MOST_TOKENS, None)?,
         positions,
@@ -265,6 +343,11 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
             }
             None => 0,
         },
+        word_scale: match of.family {
+            #[expect(clippy::cast_precision_loss, reason = "at most 2^16")]
+            Family::Gemma3 => Some((hidden as f32).sqrt()),
+            _ => None,
+        },
         has_distance_bias: matches!(of.places, Places::PaddedWithBias(_)),
         rotation,
         near,
@@ -275,6 +358,50 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
         cut: None,
         normalize: false,
         max_tokens: limit.map_or(places, |limit| limit.min(places)),
+    })
+}
+
+/// The heads of an encoder whose tokens have so many floats.
+fn heads(json: &Fields<'_>, of: &Architecture, hidden: u32) -> Result<Heads, Error> {
+    let is_nomics_own = of.family == Family::NomicBert && json.get(OF_NOMIC.hidden).is_some();
+    let names = if is_nomics_own { &OF_NOMIC } else { of.fields };
+    let most = match of.heads {
+        Share::Even => hidden,
+        Share::Own(_) => 1 << 10,
+    };
+    let count = json.whole(names.heads, 1..=most, None)?;
+    let Share::Own(usual) = of.heads else {
+        if !hidden.is_multiple_of(count) || hidden / count > MAX_HEAD {
+            let (size, floats) = (hidden.to_string(), MAX_HEAD.to_string());
+            let rule = [
+                "must divide ",
+                names.hidden,
+                " ",
+                &size,
+                " into heads of at most ",
+                &floats,
+                " floats",
+            ];
+            return Err(json.wrong(names.heads, json.get(names.heads), &rule.concat()));
+        }
+        return Ok(Heads::even(count, hidden));
+    };
+    const OF_KEYS: &str = "num_key_value_heads";
+    const BOTH_WAYS: &str = "use_bidirectional_attention";
+    let of_keys = json.whole(OF_KEYS, 1..=count, Some(count))?;
+    if !count.is_multiple_of(of_keys) {
+        let rule = ["must divide ", names.heads, " ", &count.to_string()];
+        return Err(json.wrong(OF_KEYS, json.get(OF_KEYS), &rule.concat()));
+    }
+    let size = json.whole("head_dim", 1..=MAX_HEAD, Some(usual))?;
+    let scaled = json.number("query_pre_attn_scalar", f64::from(size))?;
+    Ok(Heads {
+        of_keys,
+        #[expect(clippy::cast_possible_truncation, reason = "a factor in 32 bits")]
+        scale: Some((1.0 / scaled.sqrt()) as f32),
+        are_normed: true,
+        is_causal: !json.flag(BOTH_WAYS)?.unwrap_or(false),
+        ..Heads::even(count, count * size)
     })
 }
 
@@ -295,7 +422,7 @@ fn architecture(json: &Fields<'_>) -> Result<&'static Architecture, Error> {
 /// Refuses encoders that compute in another way than their architecture's usual one.
 fn refuse_others(json: &Fields<'_>, of: &Architecture) -> Result<(), Error> {
     const POSITIONS: &str = "position_embedding_type";
-    let is_turned = matches!(of.places, Places::Turned(_) | Places::TurnedTwice);
+    let is_turned = matches!(of.places, Places::Turned(_) | Places::TurnedTwice(_));
     let (own, known) = match is_turned {
         true => (["rope", "rotary"], "only \"rope\" and \"rotary\" are known"),
         false => (["absolute"; 2], "only \"absolute\" is known"),
@@ -313,6 +440,10 @@ fn refuse_others(json: &Fields<'_>, of: &Architecture) -> Result<(), Error> {
     }
     for flag in of.family.off() {
         json.only(flag, &Value::Flag(false))?;
+    }
+    const CAPPING: &str = "attn_logit_softcapping";
+    if json.get(CAPPING).is_some() {
+        return Err(json.unknown(CAPPING, "only null is known"));
     }
     json.only("is_decoder", &Value::Flag(false))?;
     json.only("add_cross_attention", &Value::Flag(false))
@@ -333,6 +464,8 @@ impl Family {
                 "parallel_block",
             ],
             Family::Gte => &["logn_attention_scale"],
+            Family::Qwen3 => &["attention_bias", "use_sliding_window"],
+            Family::Gemma3 => &["attention_bias"],
             _ => &[],
         }
     }

@@ -50,7 +50,12 @@ pub(super) fn behind(json: &Fields<'_>, encoder: Config) -> Result<Config, Error
             };
             [dense, last("classifier", score)]
         }
-        Family::DistilBert | Family::Mpnet | Family::NomicBert | Family::JinaV3 => {
+        Family::DistilBert
+        | Family::Mpnet
+        | Family::NomicBert
+        | Family::JinaV3
+        | Family::Gemma3
+        | Family::Qwen3 => {
             let known =
                 "only bert, roberta, xlm-roberta, modernbert, gte and new are known as rerankers";
             return Err(json.unknown("model_type", known));

@@ -76,7 +76,10 @@ fn fields_have_the_names_of_their_architecture() {
         .unwrap()
         .config;
     assert_eq!(config.family, Family::DistilBert);
-    assert_eq!((config.hidden, config.heads, config.layers), (48, 4, 3));
+    assert_eq!(
+        (config.hidden, config.heads.count, config.layers),
+        (48, 4, 3)
+    );
     assert_eq!((config.intermediate, config.types), (80, 0));
     assert_eq!(config.activation, Activation::Relu);
     assert_eq!(config.epsilon, 1e-12); // Whatever the file says.
@@ -105,6 +108,15 @@ const NOMIC: &str = r#"{"model_type": "nomic_bert", "n_embd": 64, "n_head": 2, "
 const GTE: &str = r#"{"model_type": "new", "hidden_size": 64, "num_attention_heads": 2,
     "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 128, "type_vocab_size": 1,
     "max_position_embeddings": 48, "position_embedding_type": "rope", "rope_theta": 20000, "x": 0}"#;
+
+const QWEN: &str = r#"{"model_type": "qwen3", "hidden_size": 64, "num_attention_heads": 4,
+    "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 128, "rms_norm_eps": 1e-6,
+    "max_position_embeddings": 48, "use_sliding_window": false, "sliding_window": null,
+    "max_window_layers": 28, "rope_scaling": null, "rope_theta": 1000000, "x": 0}"#;
+
+const GEMMA: &str = r#"{"model_type": "gemma3_text", "hidden_size": 64, "num_attention_heads": 4,
+    "num_hidden_layers": 4, "intermediate_size": 96, "vocab_size": 128, "rms_norm_eps": 1e-6,
+    "max_position_embeddings": 48, "attn_logit_softcapping": null, "x": 0}"#;
 
 /// What a configuration says of turns; its field `x` is replaced.
 fn turned(config: &str, x: &str) -> Result<Config, Error> {
@@ -146,9 +158,60 @@ fn layers_that_attend_to_neighbors_are_named_or_counted() {
 }
 
 #[test]
+fn decoders_share_heads_of_keys() {
+    for (json, x, expected) in [
+        (QWEN, "\"x\": 0", (4, 128, 1.0 / 128_f64.sqrt(), true)),
+        (
+            QWEN,
+            "\"num_key_value_heads\": 2, \"head_dim\": 16",
+            (2, 16, 0.25, true),
+        ),
+        (GEMMA, "\"x\": 0", (4, 256, 1.0 / 16.0, true)),
+        (
+            GEMMA,
+            r#""num_key_value_heads": 1, "query_pre_attn_scalar": 64,
+                "use_bidirectional_attention": true"#,
+            (1, 256, 1.0 / 8.0, false),
+        ),
+    ] {
+        let heads = turned(json, x).unwrap().heads;
+        let (of_keys, size, scale, is_causal) = expected;
+        assert_eq!((heads.count, heads.of_keys), (4, of_keys), "{x}");
+        assert_eq!((heads.size, heads.is_causal), (size, is_causal), "{x}");
+        let found = f64::from(heads.scale.unwrap());
+        assert!((found - scale).abs() < 1e-8, "{x}: {found}");
+        assert!(heads.are_normed);
+    }
+}
+
+#[test]
+fn windows_of_decoders_end_at_a_token() {
+    let two_ways = r#""use_bidirectional_attention": true, "sliding_window_pattern": 2,
+        "sliding_window": 9, "rope_theta": 7000"#;
+    let scaled = r#""_sliding_window_pattern": 3, "sliding_window": 9,
+        "rope_scaling": {"rope_type": "linear", "factor": 8}"#;
+    for (x, expected, reach, theta, scale) in [
+        ("\"x\": 0", [true, true, true, true], 4095, 1e6, 1.0),
+        (two_ways, [true, false, true, false], 4, 7000.0, 1.0),
+        (scaled, [true, true, false, true], 8, 1e6, 0.125),
+    ] {
+        let config = turned(GEMMA, x).unwrap();
+        let near = config.near.as_ref().unwrap();
+        assert_eq!(near.layers, expected, "{x}");
+        assert_eq!((near.reach, near.rotation.theta), (reach, 1e4), "{x}");
+        let all = config.rotation.unwrap();
+        assert_eq!((all.theta, all.scale), (theta, scale), "{x}");
+        assert_eq!(config.word_scale, Some(8.0));
+    }
+}
+
+#[test]
 fn nomics_own_names_are_read_as_the_usual_ones() {
     let config = turned(NOMIC, "\"x\": 0").unwrap();
-    assert_eq!((config.hidden, config.heads, config.layers), (64, 2, 3));
+    assert_eq!(
+        (config.hidden, config.heads.count, config.layers),
+        (64, 2, 3)
+    );
     assert_eq!((config.intermediate, config.positions), (96, 48));
     assert_eq!(config.activation, Activation::Silu);
     assert_eq!(config.rotation.unwrap().theta, 1000.0);
@@ -169,72 +232,111 @@ fn longer_texts_turn_at_another_pace() {
     assert_eq!((rotation.theta, rotation.scale), (20_000.0, 1.0));
 }
 
+/// A configuration, what replaces its field `x`, and what is said.
+const OTHERS: [(&str, &str, &str); 22] = [
+    (
+        MODERN,
+        "\"norm_bias\": true",
+        "norm_bias is true, and only false is known",
+    ),
+    (
+        MODERN,
+        "\"mlp_bias\": true",
+        "mlp_bias is true, and only false is known",
+    ),
+    (
+        MODERN,
+        "\"layer_types\": [\"full_attention\"]",
+        "layer_types must have an entry for each layer",
+    ),
+    (
+        MODERN,
+        r#""layer_types": ["full_attention", "chunked", "chunked", "chunked"]"#,
+        "only \"full_attention\" and \"sliding_attention\" are known",
+    ),
+    (
+        MODERN,
+        r#""rope_parameters": {"full_attention": {"rope_type": "yarn"}}"#,
+        "full_attention: rope_type is \"yarn\", and only \"default\", \"linear\" and \"ntk\" are known",
+    ),
+    (
+        MODERN,
+        "\"global_rope_theta\": 0.5",
+        "global_rope_theta must be 1 to 10^12",
+    ),
+    (
+        NOMIC,
+        "\"rotary_emb_interleaved\": true",
+        "rotary_emb_interleaved is true",
+    ),
+    (NOMIC, "\"mlp_fc1_bias\": true", "mlp_fc1_bias is true"),
+    (
+        NOMIC,
+        "\"partial_rotary_factor\": 0.5",
+        "partial_rotary_factor is a number that is not whole",
+    ),
+    (
+        GTE,
+        r#""rope_scaling": {"type": "ntk", "factor": 8, "mixed_b": 1}"#,
+        "rope_scaling: type is \"ntk\", and only",
+    ),
+    (
+        GTE,
+        r#""rope_scaling": {"type": "ntk", "factor": 0.5}"#,
+        "factor must be 1 to 10^6",
+    ),
+    (
+        GTE,
+        "\"logn_attention_scale\": true",
+        "logn_attention_scale is true",
+    ),
+    (
+        GTE,
+        "\"num_attention_heads\": 64",
+        "num_attention_heads must leave heads an even number of floats",
+    ),
+    (
+        QWEN,
+        "\"use_sliding_window\": true",
+        "use_sliding_window is true",
+    ),
+    (QWEN, "\"attention_bias\": true", "attention_bias is true"),
+    (
+        QWEN,
+        "\"head_dim\": 513",
+        "head_dim must be a whole number from 1 to 512",
+    ),
+    (QWEN, "\"head_dim\": 7", "an even number of floats"),
+    (
+        QWEN,
+        "\"num_key_value_heads\": 3",
+        "num_key_value_heads must divide num_attention_heads 4, got 3",
+    ),
+    (
+        GEMMA,
+        "\"attn_logit_softcapping\": 50.0",
+        "attn_logit_softcapping is 50, and only null is known",
+    ),
+    (
+        GEMMA,
+        "\"sliding_window\": 0",
+        "sliding_window must be a whole number from 1",
+    ),
+    (
+        GEMMA,
+        "\"query_pre_attn_scalar\": 0",
+        "the scale of an attention must be a number",
+    ),
+    (
+        GEMMA,
+        r#""rope_scaling": {"rope_type": "llama3", "factor": 8}"#,
+        "rope_scaling: rope_type is \"llama3\", and only",
+    ),
+];
+
 #[test]
 fn encoders_that_compute_in_another_way_are_refused() {
-    let cases = [
-        (
-            MODERN,
-            "\"norm_bias\": true",
-            "norm_bias is true, and only false is known",
-        ),
-        (
-            MODERN,
-            "\"mlp_bias\": true",
-            "mlp_bias is true, and only false is known",
-        ),
-        (
-            MODERN,
-            "\"layer_types\": [\"full_attention\"]",
-            "layer_types must have an entry for each layer",
-        ),
-        (
-            MODERN,
-            r#""layer_types": ["full_attention", "chunked", "chunked", "chunked"]"#,
-            "only \"full_attention\" and \"sliding_attention\" are known",
-        ),
-        (
-            MODERN,
-            r#""rope_parameters": {"full_attention": {"rope_type": "yarn"}}"#,
-            "full_attention: rope_type is \"yarn\", and only \"default\" and \"ntk\" are known",
-        ),
-        (
-            MODERN,
-            "\"global_rope_theta\": 0.5",
-            "global_rope_theta must be 1 to 10^12",
-        ),
-        (
-            NOMIC,
-            "\"rotary_emb_interleaved\": true",
-            "rotary_emb_interleaved is true",
-        ),
-        (NOMIC, "\"mlp_fc1_bias\": true", "mlp_fc1_bias is true"),
-        (
-            NOMIC,
-            "\"partial_rotary_factor\": 0.5",
-            "partial_rotary_factor is a number that is not whole",
-        ),
-        (
-            GTE,
-            r#""rope_scaling": {"type": "ntk", "factor": 8, "mixed_b": 1}"#,
-            "rope_scaling: type is \"ntk\", and only",
-        ),
-        (
-            GTE,
-            r#""rope_scaling": {"type": "ntk", "factor": 0.5}"#,
-            "factor must be 1 to 10^6",
-        ),
-        (
-            GTE,
-            "\"logn_attention_scale\": true",
-            "logn_attention_scale is true",
-        ),
-        (
-            GTE,
-            "\"num_attention_heads\": 64",
-            "num_attention_heads must leave heads an even number of floats",
-        ),
-    ];
-    for (config, x, expected) in cases {
+    for (config, x, expected) in OTHERS {
         // Of fields that are there twice the last one counts.
         let error = turned(config, x).unwrap_err().to_string();
         assert!(error.contains(expected), "{x}: {error}");

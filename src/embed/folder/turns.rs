@@ -1,6 +1,6 @@
 //! What `config.json` says of how queries and keys are turned by their places.
 
-use super::super::config::{Near, Rotation};
+use super::super::config::{Heads, Rotation};
 use super::super::json::Value;
 use super::super::positions::root;
 use super::fields::Fields;
@@ -8,6 +8,7 @@ use crate::error::Error;
 
 /// What transformers writes since its fifth version.
 const PARAMETERS: &str = "rope_parameters";
+const SCALING: &str = "rope_scaling";
 const ALL: &str = "full_attention";
 const NEAR: &str = "sliding_attention";
 
@@ -23,59 +24,88 @@ pub(super) fn one(json: &Fields<'_>, name: &str, usual: f64, size: u32) -> Resul
         theta: base(json, name, usual)?,
         scale: 1.0,
     };
-    let scaling = json.object("rope_scaling")?;
+    let scaling = json.object(SCALING)?;
     scaling.map_or(Ok(plain), |scaling| scaled(&scaling, plain, size))
 }
 
-/// The rotations of layers that attend to all tokens, and of those that attend to neighbors.
-pub(super) fn two(json: &Fields<'_>, size: u32) -> Result<[Rotation; 2], Error> {
-    let parameters = json.object(PARAMETERS)?;
-    let one = |kind: &str, name: &str, usual: f64| {
-        let usual = base(json, name, usual)?;
-        let own = match &parameters {
-            None => None,
-            Some(parameters) => parameters.object(kind)?,
-        };
-        let plain = Rotation {
-            theta: usual,
-            scale: 1.0,
-        };
-        own.map_or(Ok(plain), |own| rotation(&own, usual, size))
-    };
-    Ok([
-        one(ALL, "global_rope_theta", 160_000.0)?,
-        one(NEAR, "local_rope_theta", 10_000.0)?,
-    ])
+/// Layers of two kinds: those that attend to all tokens, and those that attend to neighbors. Each
+/// kind is turned at its own pace.
+pub(super) struct Kinds {
+    /// The fields that say the bases of turns, and the usual bases: of all, of neighbors.
+    pub(super) thetas: [(&'static str, f64); 2],
+    /// The fields that may say in how many layers one attends to all tokens.
+    pub(super) every: &'static [&'static str],
+    /// What they say usually.
+    pub(super) usual_every: u32,
+    /// Which layer of so many that is.
+    pub(super) all_at: fn(u32) -> u32,
+    /// The field that says how many tokens a token attends to.
+    pub(super) window: &'static str,
+    /// What it says usually.
+    pub(super) usual_window: u32,
 }
 
-/// Which layers attend to neighbors, and how far away these are.
-pub(super) fn neighbors(json: &Fields<'_>, rotation: Rotation, layers: u32) -> Result<Near, Error> {
-    const TYPES: &str = "layer_types";
-    let near = match json.get(TYPES) {
-        None => {
-            let every = json.whole("global_attn_every_n_layers", 1..=u32::MAX, Some(3))?;
-            (0..layers).map(|layer| layer % every != 0).collect()
-        }
-        Some(Value::List(kinds)) if kinds.len() == layers as usize => {
-            let is_near = |kind: &Value| match kind.as_text() {
-                Some(ALL) => Ok(false),
-                Some(NEAR) => Ok(true),
-                _ => Err(json.unknown(
-                    TYPES,
-                    "only \"full_attention\" and \"sliding_attention\" are known",
-                )),
+impl Kinds {
+    /// The rotations of layers that attend to all tokens, and of those that attend to neighbors.
+    pub(super) fn rotations(&self, json: &Fields<'_>, size: u32) -> Result<[Rotation; 2], Error> {
+        let parameters = json.object(PARAMETERS)?;
+        let one = |kind: &str, (name, usual): (&str, f64)| {
+            let plain = Rotation {
+                theta: base(json, name, usual)?,
+                scale: 1.0,
             };
-            kinds.iter().map(is_near).collect::<Result<_, _>>()?
+            match &parameters {
+                Some(parameters) => match parameters.object(kind)? {
+                    Some(own) => rotation(&own, plain.theta, size),
+                    None => Ok(plain),
+                },
+                None if kind == ALL => match json.object(SCALING)? {
+                    Some(scaling) => scaled(&scaling, plain, size),
+                    None => Ok(plain),
+                },
+                None => Ok(plain),
+            }
+        };
+        Ok([one(ALL, self.thetas[0])?, one(NEAR, self.thetas[1])?])
+    }
+
+    /// Whether each layer attends to neighbors.
+    pub(super) fn near(&self, json: &Fields<'_>, layers: u32) -> Result<Vec<bool>, Error> {
+        const TYPES: &str = "layer_types";
+        match json.get(TYPES) {
+            None => {
+                let mut names = self.every.iter();
+                let name = names.find(|name| json.get(name).is_some());
+                let name = name.unwrap_or(&self.every[0]);
+                let every = json.whole(name, 1..=u32::MAX, Some(self.usual_every))?;
+                let all = (self.all_at)(every) % every;
+                Ok((0..layers).map(|layer| layer % every != all).collect())
+            }
+            Some(Value::List(kinds)) if kinds.len() == layers as usize => {
+                let is_near = |kind: &Value| match kind.as_text() {
+                    Some(ALL) => Ok(false),
+                    Some(NEAR) => Ok(true),
+                    _ => Err(json.unknown(
+                        TYPES,
+                        "only \"full_attention\" and \"sliding_attention\" are known",
+                    )),
+                };
+                kinds.iter().map(is_near).collect()
+            }
+            value => Err(json.wrong(TYPES, value, "must have an entry for each layer")),
         }
-        value => return Err(json.wrong(TYPES, value, "must have an entry for each layer")),
-    };
-    // The tokens on both sides together.
-    let window = json.whole("local_attention", 0..=u32::MAX, Some(128))?;
-    Ok(Near {
-        reach: window / 2,
-        layers: near,
-        rotation,
-    })
+    }
+
+    /// How far away a neighbor may be: half the window on both sides, or, in front of a token that
+    /// attends to none behind it, the whole window with the token in it.
+    pub(super) fn reach(&self, json: &Fields<'_>, heads: Heads) -> Result<u32, Error> {
+        let least = u32::from(heads.is_causal);
+        let window = json.whole(self.window, least..=u32::MAX, Some(self.usual_window))?;
+        Ok(match heads.is_causal {
+            true => window - 1,
+            false => window / 2,
+        })
+    }
 }
 
 /// The rotation of an object as transformers writes it.
@@ -90,8 +120,9 @@ fn rotation(fields: &Fields<'_>, usual: f64, size: u32) -> Result<Rotation, Erro
     }
 }
 
-/// A rotation for texts that are longer than those that a model was first trained with: the fixed
-/// one of "NTK" (Su, https://kexue.fm/archives/9706, formula 6).
+/// A rotation for texts that are longer than those that a model was first trained with: a slower one
+/// (Chen and others, Extending Context Window by Positional Interpolation, 2023), or the fixed one
+/// of "NTK" (Su, https://kexue.fm/archives/9706, formula 6).
 fn scaled(fields: &Fields<'_>, plain: Rotation, size: u32) -> Result<Rotation, Error> {
     let mut kinds = ["type", "rope_type"].into_iter();
     let Some(kind) = kinds.find(|name| fields.get(name).is_some()) else {
@@ -99,12 +130,20 @@ fn scaled(fields: &Fields<'_>, plain: Rotation, size: u32) -> Result<Rotation, E
     };
     match fields.text(kind)? {
         Some("default") => return Ok(plain),
+        Some("linear") => {}
         Some("ntk") if fields.get("mixed_b").is_none() => {}
-        _ => return Err(fields.unknown(kind, "only \"default\" and \"ntk\" are known")),
+        _ => {
+            let known = "only \"default\", \"linear\" and \"ntk\" are known";
+            return Err(fields.unknown(kind, known));
+        }
     }
     let factor = fields.number("factor", 1.0)?;
     if !(1.0..=1e6).contains(&factor) {
         return Err(fields.wrong("factor", fields.get("factor"), "must be 1 to 10^6"));
+    }
+    if fields.text(kind)? == Some("linear") {
+        let scale = 1.0 / factor;
+        return Ok(Rotation { scale, ..plain });
     }
     Ok(Rotation {
         theta: plain.theta * factor,

@@ -27,7 +27,7 @@ pub(super) struct Model {
     /// The load of each device, in the order of the replicas.
     pub(super) loads: Arc<[Load]>,
     pub(super) encoder: Arc<Encoder>,
-    pub(super) numbers: [f32; 3],
+    pub(super) numbers: Vec<f32>,
     pub(super) tokenizer: Split,
     pub(super) lowercase: bool,
     pub(super) long_texts: LongTexts,

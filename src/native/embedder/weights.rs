@@ -6,7 +6,7 @@ use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use super::files::{Blob, ModelFiles, refuse};
 use super::json::parse;
 use crate::device::DeviceInfo;
-use crate::embed::{Config, Role, Source, Weight, by_distance, prefixes};
+use crate::embed::{Config, Part, Role, Source, Weight, prefixes};
 use crate::error::Error;
 use crate::native::storage::{Contents, Storage, TensorData};
 use crate::tensor::Packing;
@@ -53,8 +53,8 @@ impl<'a> StoredWeights<'a> {
             return TensorData::Floats(&floats).contents(Storage::F32, info);
         }
         let file = self.of(weight);
-        if weight.role == Role::Distances {
-            let floats = by_distance(config, &file.floats(weight)?);
+        if weight.role.is_laid_out() {
+            let floats = weight.role.lay_out(config, file.floats(weight)?);
             return TensorData::Floats(&floats).contents(Storage::F32, info);
         }
         file.contents(weight, info, dtype)
@@ -178,7 +178,7 @@ impl<'a> WeightFile<'a> {
     fn find_prefix(&mut self, config: &Config, first: &Weight) {
         if first.source == Source::Encoder {
             let has = |prefix: &&str| {
-                let name = [prefix, first.parts[0].as_str()].concat();
+                let name = [prefix, first.parts[0].name.as_str()].concat();
                 self.header.info(&name).is_some()
             };
             let mut known = prefixes(config).iter().copied();
@@ -222,7 +222,7 @@ impl<'a> WeightFile<'a> {
             .contents(storage, info)
             .map_err(|error| match error {
                 Error::InvalidInput(problem) => {
-                    refuse(&self.name, &named(&weight.parts[0], &problem))
+                    refuse(&self.name, &named(&weight.parts[0].name, &problem))
                 }
                 other => other,
             })
@@ -235,7 +235,7 @@ impl<'a> WeightFile<'a> {
         kinds: &[Kind],
         dtype: Storage,
     ) -> Result<Contents, Error> {
-        let name = &weight.parts[0];
+        let name = &weight.parts[0].name;
         if kinds.iter().any(|kind| *kind != Kind::Int8) {
             let problem = "has parts as int8 and others; convert the folder again";
             return Err(refuse(&self.name, &named(name, problem)));
@@ -267,7 +267,6 @@ impl<'a> WeightFile<'a> {
         for part in &weight.parts {
             let one = Weight {
                 parts: vec![part.clone()],
-                stored: weight.part_dims(),
                 ..weight.clone()
             };
             match self.kind(weight, part)? {
@@ -276,7 +275,7 @@ impl<'a> WeightFile<'a> {
                 Kind::Bf16 => widen(Packing::Bf16, &self.read(&one)?, &mut floats),
                 Kind::Int8 => {
                     let problem = "is stored as int8, where it has to have all bits";
-                    return Err(refuse(&self.name, &named(part, problem)));
+                    return Err(refuse(&self.name, &named(&part.name, problem)));
                 }
             }
         }
@@ -314,10 +313,11 @@ impl<'a> WeightFile<'a> {
 
     /// All parts of a tensor, end to end.
     fn read<T: bytemuck::Pod>(&mut self, weight: &Weight) -> Result<Vec<T>, Error> {
-        let count: u32 = weight.stored.iter().product();
-        let mut values = vec![T::zeroed(); count as usize];
-        let each = values.len() / weight.parts.len();
-        for (part, values) in weight.parts.iter().zip(values.chunks_mut(each.max(1))) {
+        let count = |part: &Part| part.dims.iter().product::<u32>() as usize;
+        let mut values = vec![T::zeroed(); weight.parts.iter().map(count).sum()];
+        let mut rest = &mut values[..];
+        for part in &weight.parts {
+            let values = rest.split_off_mut(..count(part)).expect("counted above");
             let from = self.info(weight, part)?.data_offsets.0 as u64;
             let at = self.data + from;
             self.blob.read(at, bytemuck::cast_slice_mut(values))?;
@@ -325,19 +325,19 @@ impl<'a> WeightFile<'a> {
         Ok(values)
     }
 
-    fn info(&self, weight: &Weight, part: &str) -> Result<&TensorInfo, Error> {
+    fn info(&self, weight: &Weight, part: &Part) -> Result<&TensorInfo, Error> {
         let name = match weight.source {
-            Source::Encoder => [self.prefix, part].concat(),
-            Source::Head | Source::Module(_) => part.into(),
+            Source::Encoder => [self.prefix, &part.name].concat(),
+            Source::Head | Source::Module(_) => part.name.clone(),
         };
         let info = self.header.info(&name);
         info.ok_or_else(|| refuse(&self.name, &named(&name, "is missing")))
     }
 
     /// Checks a part; the format of its elements.
-    fn kind(&self, weight: &Weight, part: &str) -> Result<Kind, Error> {
+    fn kind(&self, weight: &Weight, part: &Part) -> Result<Kind, Error> {
         let info = self.info(weight, part)?;
-        let mut dims = weight.part_dims();
+        let mut dims = part.dims.clone();
         let is_blocks = info.dtype == Dtype::U8 && info.shape.last() == Some(&68);
         if is_blocks && weight.role == Role::Matrix {
             dims = blocks_of(&dims);
@@ -349,7 +349,7 @@ impl<'a> WeightFile<'a> {
                 "has shape {:?}, but by config.json it must have {dims:?}",
                 info.shape
             );
-            return Err(refuse(&self.name, &named(part, &problem)));
+            return Err(refuse(&self.name, &named(&part.name, &problem)));
         }
         match info.dtype {
             Dtype::F32 => Ok(Kind::F32),
@@ -358,7 +358,7 @@ impl<'a> WeightFile<'a> {
             Dtype::U8 if is_blocks => Ok(Kind::Int8),
             other => {
                 let problem = format!("has elements of {other:?}; F32, F16 and BF16 are read");
-                Err(refuse(&self.name, &named(part, &problem)))
+                Err(refuse(&self.name, &named(&part.name, &problem)))
             }
         }
     }
