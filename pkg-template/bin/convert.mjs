@@ -94,8 +94,8 @@ async function write({ from, names, source }, to, say) {
       say(`left out, because nothing reads them: ${source.unused.join(", ")}`);
     }
     if (fidelity !== undefined) {
-      const cosine = fidelity.toFixed(6);
-      say(`the least cosine with the vectors of ${from}: ${cosine}`);
+      const [of, cosine] = [source.path ?? from, fidelity.toFixed(6)];
+      say(`the least cosine with the vectors of ${of}: ${cosine}`);
     }
     return { bytes, fidelity };
   } catch (error) {

@@ -17,7 +17,8 @@ export function openGguf(path, config) {
   const model = modelOf(config);
   const file = openGgufFile(path);
   try {
-    return { ...weightsOf(file, model, config), close: file.close };
+    const { close } = file;
+    return { path, ...weightsOf(file, model, config), close };
   } catch (error) {
     file.close();
     throw error;
