@@ -8,7 +8,7 @@ import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { FORMATS, OTHERS, numbersOf } from "./gguf-blocks.mjs";
 
 /** A file's head holds a tokenizer's words, some MB; more than this is no head. */
-const MOST_HEAD = 2 ** 28;
+const MOST_HEAD = 2 ** 26;
 const MOST_ENTRIES = 2 ** 16;
 const MOST_NAME = 2 ** 16 - 1;
 const MOST_DIMS = 4;

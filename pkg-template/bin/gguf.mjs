@@ -65,7 +65,7 @@ function checkKind({ architectures }, metadata) {
 function modelTensor(tensor, place, model, config) {
   const { format, read } = tensor;
   const { name, part } = place;
-  // llama-quantize drops a first dimension of 1.
+  // llama.cpp drops a first dimension of 1, when it converts and when it quantizes.
   const isRow = part === "matrix" && tensor.shape.length === 1;
   const shape = isRow ? [1, ...tensor.shape] : tensor.shape;
   const stored = { name, format, shape, read };
