@@ -12,7 +12,10 @@ import {
 import { dirname, join } from "node:path";
 import { open as openSession } from "../dist/index.js";
 import "../dist/embeddings.js";
+import { WIDEN } from "./floats.mjs";
+import { openGguf } from "./gguf.mjs";
 import { BLOCK, BLOCK_BYTES, pack } from "./int8.mjs";
+import { headOf, openSafetensors } from "./safetensors.mjs";
 
 const WEIGHTS = "model.safetensors";
 
@@ -28,49 +31,78 @@ const TEXTS = [
 ];
 const MOST_TOKENS = 32;
 
-/** Writes the model in `from` to `to`, with matrices as int8, and tells how near its vectors are. */
-export async function convert(from, to, say = console.log) {
+/**
+ * Writes the model in `from` to `to`, with matrices as int8, and tells how near its vectors are.
+ * Its weights are those of the file `gguf`, if one is named.
+ */
+export async function convert(from, to, { gguf, say = console.log } = {}) {
   const names = await filesOf(from);
   if (names.includes("framebatch.json")) {
     throw new Error(
       `${from} was converted already; give the model's own folder`,
     );
   }
-  if (!names.includes(WEIGHTS)) {
-    throw new Error(`${from} has no ${WEIGHTS}; give the folder of a model`);
-  }
-  // Before anything is written, because what fails later is removed: a file of that name stays.
-  const there = await readdir(to).catch((error) => {
-    if (error.code === "ENOENT") return [];
-    throw error;
-  });
-  if (there.length > 0) throw new Error(`${to} is there already, with files`);
+  const source = await sourceOf(from, names, gguf);
   try {
-    return await write(from, to, names, say);
+    // Before anything is written, because what fails later is removed: a file of that name stays.
+    const there = await readdir(to).catch((error) => {
+      if (error.code === "ENOENT") return [];
+      throw error;
+    });
+    if (there.length > 0) throw new Error(`${to} is there already, with files`);
+    return await write({ from, names, source }, to, say);
+  } finally {
+    await source.close();
+  }
+}
+
+/** Opens the weights of a folder: of safetensors, or else of the one GGUF file that is there. */
+async function sourceOf(from, names, gguf) {
+  if (gguf === undefined && names.includes(WEIGHTS)) {
+    return openSafetensors(join(from, WEIGHTS));
+  }
+  const files = names.filter((name) => /^[^/]*\.gguf$/i.test(name));
+  if (gguf === undefined && files.length === 0) {
+    throw new Error(
+      `${from} has no ${WEIGHTS} and no GGUF file; give the folder of a model`,
+    );
+  }
+  if (gguf === undefined && files.length > 1) {
+    throw new Error(
+      `${from} has several GGUF files: ${files.join(", ")}; name one with --gguf`,
+    );
+  }
+  return openGguf(gguf ?? join(from, files[0]), await configOf(from));
+}
+
+async function write({ from, names, source }, to, say) {
+  try {
+    for (const name of names.filter((name) => COPIED.test(name))) {
+      await mkdir(dirname(join(to, name)), { recursive: true });
+      await copyFile(join(from, name), join(to, name));
+    }
+    await mkdir(to, { recursive: true });
+    const size = await convertWeights(source, join(to, WEIGHTS));
+    const references = await referencesOf({ from, names, source });
+    const kept = { storage: "int8", references };
+    await writeFile(join(to, "framebatch.json"), JSON.stringify(kept));
+    const fidelity = await fidelityOf(to, references);
+    const bytes = [source.size, size];
+    const [before, after] = bytes.map((count) => (count / 1e6).toFixed(1));
+    say(`${to}: ${after} MB of weights instead of ${before}`);
+    if (source.unused?.length > 0) {
+      say(`left out, because nothing reads them: ${source.unused.join(", ")}`);
+    }
+    if (fidelity !== undefined) {
+      const [of, cosine] = [source.path ?? from, fidelity.toFixed(6)];
+      say(`the least cosine with the vectors of ${of}: ${cosine}`);
+    }
+    return { bytes, fidelity };
   } catch (error) {
     // Nothing half written stays.
     await rm(to, { recursive: true, force: true });
     throw error;
   }
-}
-
-async function write(from, to, names, say) {
-  for (const name of names.filter((name) => COPIED.test(name))) {
-    await mkdir(dirname(join(to, name)), { recursive: true });
-    await copyFile(join(from, name), join(to, name));
-  }
-  await mkdir(to, { recursive: true });
-  const bytes = await convertWeights(join(from, WEIGHTS), join(to, WEIGHTS));
-  const references = await referencesOf(from);
-  const kept = { storage: "int8", references };
-  await writeFile(join(to, "framebatch.json"), JSON.stringify(kept));
-  const fidelity = await fidelityOf(to, references);
-  const [before, after] = bytes.map((count) => (count / 1e6).toFixed(1));
-  say(`${to}: ${after} MB of weights instead of ${before}`);
-  if (fidelity !== undefined) {
-    say(`the least cosine with the vectors of ${from}: ${fidelity.toFixed(6)}`);
-  }
-  return { bytes, fidelity };
 }
 
 /** The names of all files of a folder, with `/` between folders. */
@@ -85,73 +117,29 @@ async function filesOf(folder) {
     .map((path) => path.slice(join(folder, "/").length).replaceAll("\\", "/"));
 }
 
-/** Writes the weights anew, tensor by tensor; bytes before and after. */
-async function convertWeights(from, to) {
-  const file = await open(from);
+/** Writes the weights anew, tensor by tensor; the bytes of the file. */
+async function convertWeights({ tensors }, to) {
+  const plans = tensors.map(planOf);
+  const head = headOf(plans);
+  const out = await open(to, "w");
   try {
-    const { tensors, data } = await headerOf(file, from);
-    const plans = tensors.map((tensor) => ({ ...tensor, as: planOf(tensor) }));
-    const header = {};
-    let end = 0;
-    for (const { name, as } of plans) {
-      const data_offsets = [end, (end += as.bytes)];
-      header[name] = { dtype: as.dtype, shape: as.shape, data_offsets };
-    }
-    // The format wants eight bytes each; blanks fill up.
-    let text = JSON.stringify(header);
-    text = text.padEnd(Math.ceil(Buffer.byteLength(text) / 8) * 8);
-    const length = Buffer.alloc(8);
-    length.writeBigUInt64LE(BigInt(Buffer.byteLength(text)));
-    const out = await open(to, "w");
-    try {
-      await out.write(length);
-      await out.write(text);
-      for (const { name, dtype, begin, end, as } of plans) {
-        const bytes = Buffer.alloc(end - begin);
-        await file.read(bytes, 0, bytes.length, data + begin);
-        try {
-          await out.write(as.convert(bytes, dtype));
-        } catch (cause) {
-          throw new Error(`tensor '${name}': ${cause.message}`, { cause });
-        }
+    await out.write(head);
+    for (const { name, convert } of plans) {
+      try {
+        await out.write(await convert());
+      } catch (cause) {
+        throw new Error(`tensor '${name}': ${cause.message}`, { cause });
       }
-    } finally {
-      await out.close();
     }
-    const before = data + (tensors.at(-1)?.end ?? 0);
-    return [before, 8 + Buffer.byteLength(text) + end];
   } finally {
-    await file.close();
+    await out.close();
   }
-}
-
-async function headerOf(file, path) {
-  const length = Buffer.alloc(8);
-  const { size } = await file.stat();
-  await file.read(length, 0, 8, 0);
-  const bytes = Number(length.readBigUInt64LE());
-  if (size < 8 || bytes > size - 8) {
-    throw new Error(`${path} is no safetensors file, or is truncated`);
-  }
-  const text = Buffer.alloc(bytes);
-  await file.read(text, 0, bytes, 8);
-  const { __metadata__: _, ...header } = JSON.parse(text.toString());
-  const tensors = Object.entries(header).map(
-    ([name, { dtype, shape, ...at }]) => {
-      const [begin, end] = at.data_offsets;
-      return { name, dtype, shape, begin, end };
-    },
-  );
-  tensors.sort((a, b) => a.begin - b.begin);
-  const data = 8 + bytes;
-  if (data + (tensors.at(-1)?.end ?? 0) !== size) {
-    throw new Error(`${path} has another length than its header says`);
-  }
-  return { tensors, data };
+  return plans.reduce((sum, { bytes }) => sum + bytes, head.length);
 }
 
 /** How a tensor is written: a matrix as int8, anything else as it is. */
-function planOf({ name, dtype, shape, begin, end }) {
+function planOf(tensor) {
+  const { name, dtype, shape, read } = tensor;
   const elements = shape.reduce((product, dim) => product * dim, 1);
   const isMatrix =
     shape.length === 2 &&
@@ -163,35 +151,13 @@ function planOf({ name, dtype, shape, begin, end }) {
   if (isMatrix && elements % BLOCK === 0) {
     const blocks = elements / BLOCK;
     return {
-      ...{ dtype: "U8", shape: [blocks, BLOCK_BYTES] },
+      ...{ name, dtype: "U8", shape: [blocks, BLOCK_BYTES] },
       bytes: blocks * BLOCK_BYTES,
-      convert: (bytes, dtype) => pack(WIDEN[dtype](bytes)),
+      convert: async () => tensor.int8?.() ?? pack(WIDEN[dtype](await read())),
     };
   }
-  return { dtype, shape, bytes: end - begin, convert: (bytes) => bytes };
+  return { name, dtype, shape, bytes: tensor.bytes, convert: read };
 }
-
-/** The numbers in bytes of a file, in 32 bits. */
-const WIDEN = {
-  F32: ({ buffer, byteOffset, length }) =>
-    new Float32Array(buffer.slice(byteOffset, byteOffset + length)),
-  F16(bytes) {
-    return Float32Array.from(halves(bytes), (bits) => {
-      const sign = bits & 0x8000 ? -1 : 1;
-      const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
-      if (exponent === 0) return sign * fraction * 2 ** -24;
-      if (exponent < 31) return sign * (1024 + fraction) * 2 ** (exponent - 25);
-      return fraction === 0 ? sign * Infinity : NaN;
-    });
-  },
-  BF16(bytes) {
-    const words = Uint32Array.from(halves(bytes), (bits) => bits << 16);
-    return new Float32Array(words.buffer);
-  },
-};
-
-const halves = ({ buffer, byteOffset, length }) =>
-  new Uint16Array(buffer.slice(byteOffset, byteOffset + length));
 
 /** The folder as `gpu.embedder` takes it: files by name. */
 async function folderOf(folder) {
@@ -203,17 +169,55 @@ async function folderOf(folder) {
   return files;
 }
 
+/** The same, with the model as it is in place of weights that the folder may have. */
+async function wholeFolderOf({ from, names, source }) {
+  const files = new Map();
+  for (const name of names.filter((name) => COPIED.test(name))) {
+    files.set(name, await readFile(join(from, name)));
+  }
+  const head = headOf(source.tensors);
+  const bytes = source.tensors.reduce((sum, { bytes }) => sum + bytes, 0);
+  const weights = new Uint8Array(head.length + bytes);
+  weights.set(head);
+  let at = head.length;
+  for (const tensor of source.tensors) {
+    weights.set(await tensor.read(), at);
+    at += tensor.bytes;
+  }
+  return files.set(WEIGHTS, weights);
+}
+
+async function configOf(folder) {
+  const path = join(folder, "config.json");
+  const text = await readFile(path, "utf8");
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new Error(`${path}: ${cause.message}`, { cause });
+  }
+}
+
 /** Texts' vectors by the model as it is; none of a reranker, which gives a number. */
-async function referencesOf(folder) {
-  const config = JSON.parse(await readFile(join(folder, "config.json")));
-  const isReranker = config.architectures?.some((name) =>
+async function referencesOf(model) {
+  const { architectures } = await configOf(model.from);
+  const isReranker = architectures?.some((name) =>
     name.endsWith("ForSequenceClassification"),
   );
-  if (isReranker) return [];
-  return withEmbedder(folder, { dtype: "f32" }, async (embedder) => {
+  const files = await wholeFolderOf(model);
+  const options = { dtype: "f32" };
+  // A reranker is loaded all the same, which says what its weights lack.
+  if (isReranker) {
+    await withSession((gpu) => gpu.reranker(files, options));
+    return [];
+  }
+  return withSession(async (gpu) => {
+    const embedder = await gpu.embedder(files, options);
     const references = TEXTS.map(async (text, seed) => {
       const ids = idsOf(embedder, text, seed);
       const vector = await embedder.embedIds(ids);
+      if (!vector.every(Number.isFinite)) {
+        throw new Error("the model's weights give vectors that are no numbers");
+      }
       return { ids: [...ids], vector: [...vector] };
     });
     return Promise.all(references);
@@ -238,13 +242,14 @@ function idsOf(embedder, text, seed) {
 /** Loads the folder that was written, which compares its vectors itself. */
 async function fidelityOf(folder, references) {
   if (references.length === 0) return undefined;
-  return withEmbedder(folder, {}, ({ info }) => info.fidelity);
+  const files = await folderOf(folder);
+  return withSession(async (gpu) => (await gpu.embedder(files)).info.fidelity);
 }
 
-async function withEmbedder(folder, options, use) {
+async function withSession(use) {
   const gpu = await openSession({ engine: "cpu", flush: "eager" });
   try {
-    return await use(await gpu.embedder(await folderOf(folder), options));
+    return await use(gpu);
   } finally {
     await gpu.dispose();
   }

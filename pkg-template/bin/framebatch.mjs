@@ -3,18 +3,24 @@
 
 import { convert } from "./convert.mjs";
 
-const USAGE = `usage: npx framebatch convert IN OUT [--dtype int8]
+const USAGE = `usage: npx framebatch convert IN OUT [--dtype int8] [--gguf FILE]
 
   Writes the model in folder IN, as Hugging Face has it, to folder OUT with a quarter of the
   bytes: matrices as int8, with a scale for each 32 numbers. OUT is loaded as any folder is,
-  and has vectors of the model as it was, which loading compares.`;
+  and has vectors of the model as it was, which loading compares.
+
+  The weights are those of model.safetensors, or of the one GGUF file in IN, or of the GGUF
+  file that --gguf names. All else is of IN: config.json, the tokenizer, the pooling.`;
 
 const [command, ...rest] = process.argv.slice(2);
 const folders = [];
 let dtype = "int8";
+let gguf;
 while (rest.length > 0) {
   const word = rest.shift();
   if (word === "--dtype") dtype = rest.shift();
+  else if (word === "--gguf")
+    gguf = rest.shift() ?? fail("--gguf names a file");
   else if (word.startsWith("-")) fail(`there is no option ${word}`);
   else folders.push(word);
 }
@@ -28,7 +34,7 @@ if (command === undefined || command === "help" || command === "--help") {
   fail(`--dtype must be int8, got '${dtype}'`);
 } else {
   try {
-    await convert(...folders);
+    await convert(...folders, { gguf });
   } catch (error) {
     console.error(`framebatch: ${error.message}`);
     process.exitCode = 1;

@@ -3,6 +3,8 @@
 // The bytes are those that a device keeps for a tensor with the dtype int8. A scale is of 32
 // neighbors: a 16-bit float, 128 times what the whole numbers are multiplied by.
 
+import { floatOf } from "./floats.mjs";
+
 /** Numbers and bytes of a block. */
 export const BLOCK = 64;
 export const BLOCK_BYTES = 68;
@@ -14,20 +16,33 @@ const SMALLEST_SCALE = 0x0400;
 export function pack(floats) {
   const bytes = new Uint8Array((floats.length / BLOCK) * BLOCK_BYTES);
   const view = new DataView(bytes.buffer);
-  for (let block = 0; block * BLOCK < floats.length; block += 1) {
-    const to = block * BLOCK_BYTES;
-    for (let half = 0; half < 2; half += 1) {
-      const from = block * BLOCK + half * GROUP;
-      const group = floats.subarray(from, from + GROUP);
-      const scale = scaleOf(group);
-      view.setUint16(to + BLOCK + 2 * half, scale, true);
-      const unit = floatOf(scale) / 128;
-      for (let i = 0; i < GROUP; i += 1) {
-        view.setInt8(to + half * GROUP + i, whole(group[i], unit));
-      }
-    }
+  for (let group = 0; group * GROUP < floats.length; group += 1) {
+    const from = group * GROUP;
+    packGroup(view, group, floats.subarray(from, from + GROUP));
   }
   return bytes;
+}
+
+/** Packs the 32 numbers of a group to their place in blocks. */
+export function packGroup(view, group, floats) {
+  const scale = scaleOf(floats);
+  const unit = floatOf(scale) / 128;
+  placeGroup(
+    view,
+    group,
+    scale,
+    floats.map((x) => whole(x, unit)),
+  );
+}
+
+/** Writes the whole numbers of a group, and the bits of its scale, to their place in blocks. */
+export function placeGroup(view, group, scale, wholes) {
+  const half = group % 2;
+  const to = ((group - half) / 2) * BLOCK_BYTES;
+  view.setUint16(to + BLOCK + 2 * half, scale, true);
+  for (let i = 0; i < GROUP; i += 1) {
+    view.setInt8(to + half * GROUP + i, wholes[i]);
+  }
 }
 
 /** The bits of the 16-bit float by which a group is scaled. */
@@ -64,12 +79,4 @@ export function halfOf(x) {
   const count = up ? below + 1 : below;
   // Subnormal ones count from 0; of others the leading 1 is in the exponent.
   return count < 1024 ? count : ((exponent + 14) << 10) + count;
-}
-
-/** The number of the bits of a 16-bit float that is not negative. */
-function floatOf(bits) {
-  const fraction = bits & 1023;
-  const exponent = bits >> 10;
-  if (exponent === 0) return fraction * 2 ** -24;
-  return (1024 + fraction) * 2 ** (exponent - 25);
 }

@@ -73,8 +73,8 @@ const KNOWN_COMMANDS = [
   /^cargo new my-app$/,
   /^cargo add framebatch$/,
   /^cd my-app$/,
-  // Run by convert.test.mjs, whose words follow.
-  /^npx framebatch convert \S+ \S+$/,
+  // Run by convert.test.mjs and convert-gguf.test.mjs, whose words follow.
+  /^npx framebatch convert \S+ \S+( --gguf \S+)?$/,
 ];
 
 test("commands are known, and those of make are there", () => {

@@ -96,7 +96,7 @@ test("the npm package holds its scripts, types, WebAssembly and papers, nothing 
   );
   const expected = [
     ...PAPERS,
-    ...["convert", "framebatch", "int8"].map((name) => `bin/${name}.mjs`),
+    ...readdirSync("pkg-template/bin").map((name) => `bin/${name}`),
     ...SCRIPTS.flatMap((name) => [`dist/${name}.js`, `cjs/${name}.js`]),
     ...PAGE_SCRIPTS.map((name) => `dist/${name}.js`),
     ...HOLDERS.flatMap((name) => [`dist/${name}.js`, `dist/${name}-module.js`]),
