@@ -1,7 +1,7 @@
 #!/bin/bash
 # Puts the rival of the embeddings' bench into target/rival: transformers.js, its
 # runtime, and the model as it wants it. Needs models/minilm (`make model`), npm and
-# Python 3; nothing is done twice.
+# Python 3; nothing is done twice. With PARTS=js no model.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +19,7 @@ if [ ! -e "$rival/js/transformers.min.js" ]; then
   cp "$modules/@huggingface/transformers/dist/transformers.min.js" "$rival/js/"
 fi
 
+[ "${PARTS:-}" != js ] || exit 0
 name=all-MiniLM-L6-v2
 if [ ! -e "$rival/models/$name/onnx/model_fused_fp16.onnx" ]; then
   [ -e "$rival/python/bin/python" ] || python3 -m venv "$rival/python"

@@ -35,7 +35,7 @@ class Graph:
 
     def constant(self, name, values):
         if name not in self.constants:
-            values = np.ascontiguousarray(values)
+            values = np.asarray(values, order="C")
             self.constants[name] = numpy_helper.from_array(values, name)
         return name
 
@@ -49,10 +49,36 @@ class Graph:
         return self.op("MatMul", [x, self.weight(dense + ".weight", True)], name)
 
 
+def distance_bias(graph, config, index):
+    """MPNet's biases of distances, `[1, heads, length, length]`: a row of its table for each bucket."""
+    reach = config["max_position_embeddings"]
+    distances = np.arange(-reach, reach + 1)
+    near = config["relative_attention_num_buckets"] // 4
+    far = np.maximum(np.abs(distances), near)
+    # Two buckets each time that the distance doubles, up to 128.
+    far = np.minimum(near + np.floor(2 * np.log2(far / near)), 2 * near - 1)
+    buckets = np.where(np.abs(distances) < near, np.abs(distances), far) + 2 * near * (distances > 0)
+    op = graph.op
+    op("Squeeze", ["length"], "count")
+    op("Range", [index("first", 0), "count", index("step", 1)], "keys")
+    op("Unsqueeze", ["keys", "one"], "queries")
+    op("Add", [op("Sub", ["keys", "queries"], "distance"), index("reach", reach)], "distance.at")
+    op("Gather", [index("buckets", buckets), "distance.at"], "bucket")
+    table = graph.weight("encoder.relative_attention_bias.weight")
+    op("Transpose", [op("Gather", [table, "bucket"], "by_place")], "by_head", perm=[2, 0, 1])
+    return op("Unsqueeze", ["by_head", "zero"], "distances")
+
+
 def build(config, weights, dtype):
-    graph = Graph(weights, dtype)
+    return graph_of(Graph(weights, dtype), config)
+
+
+def graph_of(graph, config):
+    """The model whose weights `graph` has. MPNet's are asked for by BERT's names."""
+    dtype = graph.dtype
     op, constant, weight = graph.op, graph.constant, graph.weight
     kind = TensorProto.FLOAT16 if dtype == np.float16 else TensorProto.FLOAT
+    is_mpnet = config["model_type"] == "mpnet"
     epsilon = config["layer_norm_eps"]
 
     def index(name, values):
@@ -60,15 +86,19 @@ def build(config, weights, dtype):
 
     op("Shape", ["input_ids"], "shape")
     op("Slice", ["shape", index("one", [1]), index("two", [2])], "length")
-    positions = np.arange(config["max_position_embeddings"], dtype=np.int64)
+    # The padding's id and those below have no position in MPNet.
+    first = config["pad_token_id"] + 1 if is_mpnet else 0
+    positions = np.arange(first, config["max_position_embeddings"], dtype=np.int64)
     op("Slice", [index("positions", positions[None]), index("zero", [0]), "length", "one"], "place")
 
     table = "embeddings.{}_embeddings.weight"
-    found = [
-        op("Gather", [weight(table.format(of)), ids], of)
-        for of, ids in [("word", "input_ids"), ("token_type", "token_type_ids"), ("position", "place")]
-    ]
-    total = op("Add", [op("Add", found[:2], "typed"), found[2]], "total")
+    tables = [("word", "input_ids"), ("token_type", "token_type_ids"), ("position", "place")]
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    if is_mpnet:
+        del tables[1], names[2]
+    total, *others = [op("Gather", [weight(table.format(of)), ids], of) for of, ids in tables]
+    for other in others:
+        total = op("Add", [total, other], f"total.{other}")
     norm = "embeddings.LayerNorm"
     x = op("LayerNormalization", [total, weight(norm + ".weight"), weight(norm + ".bias")], "x0", axis=-1, epsilon=epsilon)
 
@@ -78,7 +108,11 @@ def build(config, weights, dtype):
     off = op("Sub", [constant("on", np.array(1, dtype)), mask], "off")
     least = constant("least", np.array(-1e4 if dtype == np.float16 else -1e9, dtype))
     square = op("Concat", ["one", "one", "length", "one"], "square", axis=0)
-    bias = op("Expand", [op("Mul", [off, least], "floor"), square], "bias")
+    floor = op("Mul", [off, least], "floor")
+    if is_mpnet:
+        bias = op("Add", [floor, distance_bias(graph, config, index)], "bias")
+    else:
+        bias = op("Expand", [floor, square], "bias")
 
     def skip(y, x, dense, norm, name):
         y = graph.product(y, dense, name + ".product")
@@ -101,18 +135,20 @@ def build(config, weights, dtype):
         wide = op("BiasGelu", [wide, weight(dense + ".bias")], name + "wide", **FUSED)
         x = skip(wide, x, of + "output.dense", of + "output.LayerNorm", name + "second")
 
-    op("Cast", [x], "last_hidden_state", to=TensorProto.FLOAT)
-    hidden = ["batch", "length", config["hidden_size"]]
-    outputs = [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, hidden)]
-    inputs = [
-        helper.make_tensor_value_info(of, TensorProto.INT64, ["batch", "length"])
-        for of in ("input_ids", "attention_mask", "token_type_ids")
-    ]
+    output, sizes = "last_hidden_state", ["batch", "length", config["hidden_size"]]
+    if config["architectures"] == ["BertForSequenceClassification"]:
+        output, sizes = "logits", ["batch", 1]
+        x = op("Gather", [x, index("start", 0)], "cls", axis=1)
+        for dense, name in [("pooler.dense", "pooled"), ("classifier", "label")]:
+            y = graph.product(x, dense, name + ".product")
+            x = op("Add", [y, weight(dense + ".bias")], name)
+            x = x if name == "label" else op("Tanh", [x], name + ".tanh")
+    op("Cast", [x], output, to=TensorProto.FLOAT)
+    outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, sizes)]
+    inputs = [helper.make_tensor_value_info(of, TensorProto.INT64, ["batch", "length"]) for of in names]
     made = helper.make_graph(graph.nodes, "bert", inputs, outputs, list(graph.constants.values()))
     versions = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(made, opset_imports=versions, ir_version=9)
-    onnx.checker.check_model(model)
-    return model
+    return helper.make_model(made, opset_imports=versions, ir_version=9)
 
 
 def main(source, target):
@@ -122,7 +158,9 @@ def main(source, target):
     config = json.loads((source / "config.json").read_text())
     weights = load_file(source / "model.safetensors")
     for dtype, ending in [(np.float32, ""), (np.float16, "_fp16")]:
-        onnx.save(build(config, weights, dtype), target / "onnx" / f"model_fused{ending}.onnx")
+        model = build(config, weights, dtype)
+        onnx.checker.check_model(model)
+        onnx.save(model, target / "onnx" / f"model_fused{ending}.onnx")
 
 
 if __name__ == "__main__":

@@ -15,9 +15,6 @@ import json
 import pathlib
 import random
 
-import sentencepiece
-from sentencepiece import sentencepiece_model_pb2
-
 MOST_BYTES = 300 << 20
 MOST_OF_A_FILE = 8 << 20
 
@@ -43,6 +40,10 @@ def lines(folders):
 
 def train(folders, pieces):
     """A model of at most so many pieces."""
+    # Whoever only writes a file needs no SentencePiece.
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+
     model = pathlib.Path("/tmp") / "unigram"
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=lines(folders),
@@ -78,12 +79,18 @@ def padded(vocab, pieces):
     return vocab
 
 
-def tokenizer(proto, pieces):
-    """The file, with the ids of fairseq: its four tokens first, and `<mask>` last."""
+def trained_tokenizer(proto, pieces):
+    """The file of what was trained."""
     trained = [(piece.piece, piece.score) for piece in proto.pieces][3:]
     print(f"{len(trained)} pieces are trained, {max(0, pieces - len(trained))} made")
+    charsmap = base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode()
+    return tokenizer(padded(trained, pieces), charsmap)
+
+
+def tokenizer(pieces, charsmap):
+    """The file, with the ids of fairseq: its four tokens first, and `<mask>` last."""
     special = [(token, 0.0) for token in ("<s>", "<pad>", "</s>", "<unk>")]
-    vocab = special + padded(trained, pieces) + [("<mask>", 0.0)]
+    vocab = special + pieces + [("<mask>", 0.0)]
 
     def around(*names):
         known = {"A": "Sequence", "B": "Sequence"}
@@ -108,9 +115,7 @@ def tokenizer(proto, pieces):
         ],
         "normalizer": {
             "type": "Precompiled",
-            "precompiled_charsmap": base64.b64encode(
-                proto.normalizer_spec.precompiled_charsmap
-            ).decode(),
+            "precompiled_charsmap": charsmap,
         },
         "pre_tokenizer": {
             "type": "Sequence",
@@ -133,16 +138,21 @@ def tokenizer(proto, pieces):
     }
 
 
+def write(file, folder):
+    """The folder with its `tokenizer.json`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps(file, ensure_ascii=False, separators=(",", ":")))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pieces", type=int, default=250_000)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("folders", nargs="+")
     arguments = parser.parse_args()
-    file = tokenizer(train(arguments.folders, arguments.pieces), arguments.pieces)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    path = arguments.out / "tokenizer.json"
-    path.write_text(json.dumps(file, ensure_ascii=False, separators=(",", ":")))
+    proto = train(arguments.folders, arguments.pieces)
+    write(trained_tokenizer(proto, arguments.pieces), arguments.out)
 
 
 if __name__ == "__main__":
