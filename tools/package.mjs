@@ -111,19 +111,19 @@ const STRIPPED = ["debug", "producers", "target-features"].map(
  * from tensors into indexes, 2,200 for what is told of batches, 13,400 for what kernels of
  * a page's own need, 1,300 for finding the WebAssembly file and saying why it is not there,
  * 1,300 for saying why there is no GPU, which import is missing and that a page has two copies of
- * the package, 900 for what sessions in workers need of a session, and 1,100 for a bias of
- * attention by distance, with which MPNet computes.
+ * the package, 900 for what sessions in workers need of a session, 1,100 for a bias of
+ * attention by distance, with which MPNet computes, and 1,000 for tensors of four bits.
  */
-const BUDGET = 305_700;
+const BUDGET = 306_700;
 
 /**
  * The limit with the entry of embeddings: what a page loads before the first embedding. 35,600 of it
  * are for one reader of folders for both faces, with a parser of JSON, for families of encoders and
  * for rerankers, and 8,300 for telling where tokens are from, and for finding and feeding the file
- * of tokenizers, 8,100 for rotary positions, gates and layers of neighbors, and 700 for
- * converted folders.
+ * of tokenizers, 8,100 for rotary positions, gates and layers of neighbors, 700 for
+ * converted folders, and 400 for those of four bits.
  */
-const EMBEDDINGS_BUDGET = 421_800;
+const EMBEDDINGS_BUDGET = 423_200;
 
 /**
  * The limit of the file that pages load where a model's tokenizer is not WordPiece: some 58,000
