@@ -3,18 +3,17 @@
 import {
   copyFile,
   mkdir,
-  open,
   readdir,
   readFile,
   rm,
   writeFile,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { open as openSession } from "../dist/index.js";
+import { open } from "../dist/index.js";
 import "../dist/embeddings.js";
-import { BLOCK, BLOCK_BYTES, pack } from "./int8.mjs";
-
-const WEIGHTS = "model.safetensors";
+import * as int4 from "./int4.mjs";
+import * as int8 from "./int8.mjs";
+import { convertWeights, layersOf, WEIGHTS } from "./weights.mjs";
 
 /** What a folder has besides, and is copied: descriptions and words, and the weights of modules. */
 const COPIED = /\.(json|txt|md)$|\/model\.safetensors$/;
@@ -28,8 +27,11 @@ const TEXTS = [
 ];
 const MOST_TOKENS = 32;
 
-/** Writes the model in `from` to `to`, with matrices as int8, and tells how near its vectors are. */
-export async function convert(from, to, say = console.log) {
+/** How matrices can be kept. */
+export const DTYPES = { int8, int4 };
+
+/** Writes the model in `from` to `to`, with matrices as `dtype`, and tells how near its vectors are. */
+export async function convert(from, to, dtype = "int8", say = console.log) {
   const names = await filesOf(from);
   if (names.includes("framebatch.json")) {
     throw new Error(
@@ -46,7 +48,7 @@ export async function convert(from, to, say = console.log) {
   });
   if (there.length > 0) throw new Error(`${to} is there already, with files`);
   try {
-    return await write(from, to, names, say);
+    return await write(from, to, { names, dtype, say });
   } catch (error) {
     // Nothing half written stays.
     await rm(to, { recursive: true, force: true });
@@ -54,23 +56,76 @@ export async function convert(from, to, say = console.log) {
   }
 }
 
-async function write(from, to, names, say) {
+async function write(from, to, { names, dtype, say }) {
+  // First of all, because the weights may not be what they should.
+  const layers = await layersOf(from);
   for (const name of names.filter((name) => COPIED.test(name))) {
     await mkdir(dirname(join(to, name)), { recursive: true });
     await copyFile(join(from, name), join(to, name));
   }
   await mkdir(to, { recursive: true });
-  const bytes = await convertWeights(join(from, WEIGHTS), join(to, WEIGHTS));
   const references = await referencesOf(from);
-  const kept = { storage: "int8", references };
+  const kept = { storage: dtype, references };
   await writeFile(join(to, "framebatch.json"), JSON.stringify(kept));
-  const fidelity = await fidelityOf(to, references);
+  const model = { from, to, layers, references };
+  const written = dtype === "int4" ? writeInt4(model) : writeInt8(model);
+  const { bytes, fidelity, note } = await written;
   const [before, after] = bytes.map((count) => (count / 1e6).toFixed(1));
-  say(`${to}: ${after} MB of weights instead of ${before}`);
+  say(`${to}: ${after} MB of weights instead of ${before}${note}`);
   if (fidelity !== undefined) {
     say(`the least cosine with the vectors of ${from}: ${fidelity.toFixed(6)}`);
   }
   return { bytes, fidelity };
+}
+
+async function writeInt8({ from, to, references }) {
+  const bytes = await convertWeights(from, to, () => int8);
+  return { bytes, fidelity: await fidelityOf(to, references), note: "" };
+}
+
+/**
+ * Writes matrices as int4, and those of the last layers as int8: of as few as loading takes.
+ * Errors of the last layers reach the vector with the least between.
+ */
+async function writeInt4({ from, to, layers, references }) {
+  if (references.length === 0) {
+    throw new Error(
+      `${from} is a reranker, which has no vectors that tell what 4 bits cost; convert it with --dtype int8`,
+    );
+  }
+  const attempt = async (kept) => {
+    const bytes = await convertWeights(from, to, (matrix, largest) => {
+      const isKept =
+        matrix.layer === undefined || matrix.layer >= layers - kept;
+      return isKept && matrix !== largest ? int8 : int4;
+    });
+    return { bytes, fidelity: await fidelityOf(to, references) };
+  };
+  let [fewest, most] = [0, layers];
+  while (fewest < most) {
+    const kept = Math.floor((fewest + most) / 2);
+    if (await isTaken(attempt(kept))) most = kept;
+    else fewest = kept + 1;
+  }
+  try {
+    const note = ` (${fewest} of ${layers} layers as int8)`;
+    return { ...(await attempt(fewest)), note };
+  } catch (cause) {
+    if (cause.code !== "unsupported") throw cause;
+    const problem = `${from} cannot be had as int4, with all layers as int8 either; convert it with --dtype int8`;
+    throw new Error(problem, { cause });
+  }
+}
+
+/** Whether loading takes a folder: `unsupported` are vectors that are too far off. */
+async function isTaken(attempt) {
+  try {
+    await attempt;
+    return true;
+  } catch (error) {
+    if (error.code === "unsupported") return false;
+    throw error;
+  }
 }
 
 /** The names of all files of a folder, with `/` between folders. */
@@ -84,114 +139,6 @@ async function filesOf(folder) {
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
     .map((path) => path.slice(join(folder, "/").length).replaceAll("\\", "/"));
 }
-
-/** Writes the weights anew, tensor by tensor; bytes before and after. */
-async function convertWeights(from, to) {
-  const file = await open(from);
-  try {
-    const { tensors, data } = await headerOf(file, from);
-    const plans = tensors.map((tensor) => ({ ...tensor, as: planOf(tensor) }));
-    const header = {};
-    let end = 0;
-    for (const { name, as } of plans) {
-      const data_offsets = [end, (end += as.bytes)];
-      header[name] = { dtype: as.dtype, shape: as.shape, data_offsets };
-    }
-    // The format wants eight bytes each; blanks fill up.
-    let text = JSON.stringify(header);
-    text = text.padEnd(Math.ceil(Buffer.byteLength(text) / 8) * 8);
-    const length = Buffer.alloc(8);
-    length.writeBigUInt64LE(BigInt(Buffer.byteLength(text)));
-    const out = await open(to, "w");
-    try {
-      await out.write(length);
-      await out.write(text);
-      for (const { name, dtype, begin, end, as } of plans) {
-        const bytes = Buffer.alloc(end - begin);
-        await file.read(bytes, 0, bytes.length, data + begin);
-        try {
-          await out.write(as.convert(bytes, dtype));
-        } catch (cause) {
-          throw new Error(`tensor '${name}': ${cause.message}`, { cause });
-        }
-      }
-    } finally {
-      await out.close();
-    }
-    const before = data + (tensors.at(-1)?.end ?? 0);
-    return [before, 8 + Buffer.byteLength(text) + end];
-  } finally {
-    await file.close();
-  }
-}
-
-async function headerOf(file, path) {
-  const length = Buffer.alloc(8);
-  const { size } = await file.stat();
-  await file.read(length, 0, 8, 0);
-  const bytes = Number(length.readBigUInt64LE());
-  if (size < 8 || bytes > size - 8) {
-    throw new Error(`${path} is no safetensors file, or is truncated`);
-  }
-  const text = Buffer.alloc(bytes);
-  await file.read(text, 0, bytes, 8);
-  const { __metadata__: _, ...header } = JSON.parse(text.toString());
-  const tensors = Object.entries(header).map(
-    ([name, { dtype, shape, ...at }]) => {
-      const [begin, end] = at.data_offsets;
-      return { name, dtype, shape, begin, end };
-    },
-  );
-  tensors.sort((a, b) => a.begin - b.begin);
-  const data = 8 + bytes;
-  if (data + (tensors.at(-1)?.end ?? 0) !== size) {
-    throw new Error(`${path} has another length than its header says`);
-  }
-  return { tensors, data };
-}
-
-/** How a tensor is written: a matrix as int8, anything else as it is. */
-function planOf({ name, dtype, shape, begin, end }) {
-  const elements = shape.reduce((product, dim) => product * dim, 1);
-  const isMatrix =
-    shape.length === 2 &&
-    /\.weight$/.test(name) &&
-    // A bias for each distance, which encoders keep in 32 bits.
-    !/relative_attention_bias/.test(name) &&
-    dtype in WIDEN;
-  // What would leave a block open may be followed by another part of the same matrix.
-  if (isMatrix && elements % BLOCK === 0) {
-    const blocks = elements / BLOCK;
-    return {
-      ...{ dtype: "U8", shape: [blocks, BLOCK_BYTES] },
-      bytes: blocks * BLOCK_BYTES,
-      convert: (bytes, dtype) => pack(WIDEN[dtype](bytes)),
-    };
-  }
-  return { dtype, shape, bytes: end - begin, convert: (bytes) => bytes };
-}
-
-/** The numbers in bytes of a file, in 32 bits. */
-const WIDEN = {
-  F32: ({ buffer, byteOffset, length }) =>
-    new Float32Array(buffer.slice(byteOffset, byteOffset + length)),
-  F16(bytes) {
-    return Float32Array.from(halves(bytes), (bits) => {
-      const sign = bits & 0x8000 ? -1 : 1;
-      const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
-      if (exponent === 0) return sign * fraction * 2 ** -24;
-      if (exponent < 31) return sign * (1024 + fraction) * 2 ** (exponent - 25);
-      return fraction === 0 ? sign * Infinity : NaN;
-    });
-  },
-  BF16(bytes) {
-    const words = Uint32Array.from(halves(bytes), (bits) => bits << 16);
-    return new Float32Array(words.buffer);
-  },
-};
-
-const halves = ({ buffer, byteOffset, length }) =>
-  new Uint16Array(buffer.slice(byteOffset, byteOffset + length));
 
 /** The folder as `gpu.embedder` takes it: files by name. */
 async function folderOf(folder) {
@@ -242,7 +189,7 @@ async function fidelityOf(folder, references) {
 }
 
 async function withEmbedder(folder, options, use) {
-  const gpu = await openSession({ engine: "cpu", flush: "eager" });
+  const gpu = await open({ engine: "cpu", flush: "eager" });
   try {
     return await use(await gpu.embedder(await folderOf(folder), options));
   } finally {

@@ -7,8 +7,11 @@
 export const BLOCK = 64;
 export const BLOCK_BYTES = 68;
 
-const GROUP = 32;
-const SMALLEST_SCALE = 0x0400;
+/** Numbers that share a scale. */
+export const GROUP = 32;
+
+/** The smallest 16-bit float that every device takes for what it is. */
+export const SMALLEST_SCALE = 0x0400;
 
 /** The bytes of numbers in 32 bits, which fill whole blocks. Throws for what int8 cannot hold. */
 export function pack(floats) {
@@ -67,7 +70,7 @@ export function halfOf(x) {
 }
 
 /** The number of the bits of a 16-bit float that is not negative. */
-function floatOf(bits) {
+export function floatOf(bits) {
   const fraction = bits & 1023;
   const exponent = bits >> 10;
   if (exponent === 0) return fraction * 2 ** -24;

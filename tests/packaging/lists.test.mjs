@@ -96,7 +96,9 @@ test("the npm package holds its scripts, types, WebAssembly and papers, nothing 
   );
   const expected = [
     ...PAPERS,
-    ...["convert", "framebatch", "int8"].map((name) => `bin/${name}.mjs`),
+    ...["convert", "framebatch", "int4", "int8", "weights"].map(
+      (name) => `bin/${name}.mjs`,
+    ),
     ...SCRIPTS.flatMap((name) => [`dist/${name}.js`, `cjs/${name}.js`]),
     ...PAGE_SCRIPTS.map((name) => `dist/${name}.js`),
     ...HOLDERS.flatMap((name) => [`dist/${name}.js`, `dist/${name}-module.js`]),
