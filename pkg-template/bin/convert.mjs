@@ -3,21 +3,17 @@
 import {
   copyFile,
   mkdir,
-  open,
   readdir,
   readFile,
   rm,
   writeFile,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { open as openSession } from "../dist/index.js";
+import { open } from "../dist/index.js";
 import "../dist/embeddings.js";
-import { WIDEN } from "./floats.mjs";
 import { openGguf } from "./gguf.mjs";
-import { BLOCK, BLOCK_BYTES, pack } from "./int8.mjs";
 import { headOf, openSafetensors } from "./safetensors.mjs";
-
-const WEIGHTS = "model.safetensors";
+import { convertWeights, layersOf, WEIGHTS } from "./weights.mjs";
 
 /** What a folder has besides, and is copied: descriptions and words, and the weights of modules. */
 const COPIED = /\.(json|txt|md)$|\/model\.safetensors$/;
@@ -32,10 +28,14 @@ const TEXTS = [
 const MOST_TOKENS = 32;
 
 /**
- * Writes the model in `from` to `to`, with matrices as int8, and tells how near its vectors are.
+ * Writes the model in `from` to `to`, with matrices as `dtype`, and tells how near its vectors are.
  * Its weights are those of the file `gguf`, if one is named.
  */
-export async function convert(from, to, { gguf, say = console.log } = {}) {
+export async function convert(
+  from,
+  to,
+  { dtype = "int8", gguf, say = console.log } = {},
+) {
   const names = await filesOf(from);
   if (names.includes("framebatch.json")) {
     throw new Error(
@@ -50,7 +50,7 @@ export async function convert(from, to, { gguf, say = console.log } = {}) {
       throw error;
     });
     if (there.length > 0) throw new Error(`${to} is there already, with files`);
-    return await write({ from, names, source }, to, say);
+    return await write({ from, names, source }, to, { dtype, say });
   } finally {
     await source.close();
   }
@@ -75,21 +75,26 @@ async function sourceOf(from, names, gguf) {
   return openGguf(gguf ?? join(from, files[0]), await configOf(from));
 }
 
-async function write({ from, names, source }, to, say) {
+async function write(model, to, { dtype, say }) {
+  const { from, names, source } = model;
   try {
     for (const name of names.filter((name) => COPIED.test(name))) {
       await mkdir(dirname(join(to, name)), { recursive: true });
       await copyFile(join(from, name), join(to, name));
     }
     await mkdir(to, { recursive: true });
-    const size = await convertWeights(source, join(to, WEIGHTS));
-    const references = await referencesOf({ from, names, source });
-    const kept = { storage: "int8", references };
+    // Before anything is computed, because this names a tensor that cannot be packed.
+    const size = await convertWeights(source, join(to, WEIGHTS), () => dtype);
+    const references = await referencesOf(model);
+    const kept = { storage: dtype, references };
     await writeFile(join(to, "framebatch.json"), JSON.stringify(kept));
-    const fidelity = await fidelityOf(to, references);
-    const bytes = [source.size, size];
+    const { fidelity, note, ...written } =
+      dtype === "int4"
+        ? await writeInt4({ from, to, source, references })
+        : { size, fidelity: await fidelityOf(to, references), note: "" };
+    const bytes = [source.size, written.size];
     const [before, after] = bytes.map((count) => (count / 1e6).toFixed(1));
-    say(`${to}: ${after} MB of weights instead of ${before}`);
+    say(`${to}: ${after} MB of weights instead of ${before}${note}`);
     if (source.unused?.length > 0) {
       say(`left out, because nothing reads them: ${source.unused.join(", ")}`);
     }
@@ -105,6 +110,52 @@ async function write({ from, names, source }, to, say) {
   }
 }
 
+/**
+ * Writes matrices as int4, and those of the last layers as int8: of as few as loading takes.
+ * Errors of the last layers reach the vector with the least between.
+ */
+async function writeInt4({ from, to, source, references }) {
+  if (references.length === 0) {
+    throw new Error(
+      `${from} is a reranker, which has no vectors that tell what 4 bits cost; convert it with --dtype int8`,
+    );
+  }
+  const layers = layersOf(source);
+  const attempt = async (kept) => {
+    const dtypeOf = ({ layer, isLargest }) => {
+      const isKept = layer === undefined || layer >= layers - kept;
+      return isKept && !isLargest ? "int8" : "int4";
+    };
+    const size = await convertWeights(source, join(to, WEIGHTS), dtypeOf);
+    return { size, fidelity: await fidelityOf(to, references) };
+  };
+  let [fewest, most] = [0, layers];
+  while (fewest < most) {
+    const kept = Math.floor((fewest + most) / 2);
+    if (await isTaken(attempt(kept))) most = kept;
+    else fewest = kept + 1;
+  }
+  try {
+    const note = ` (${fewest} of ${layers} layers as int8)`;
+    return { ...(await attempt(fewest)), note };
+  } catch (cause) {
+    if (cause.code !== "unsupported") throw cause;
+    const problem = `${from} cannot be had as int4, with all layers as int8 either; convert it with --dtype int8`;
+    throw new Error(problem, { cause });
+  }
+}
+
+/** Whether loading takes a folder: `unsupported` are vectors that are too far off. */
+async function isTaken(attempt) {
+  try {
+    await attempt;
+    return true;
+  } catch (error) {
+    if (error.code === "unsupported") return false;
+    throw error;
+  }
+}
+
 /** The names of all files of a folder, with `/` between folders. */
 async function filesOf(folder) {
   const entries = await readdir(folder, {
@@ -115,48 +166,6 @@ async function filesOf(folder) {
     .filter((entry) => entry.isFile() || entry.isSymbolicLink())
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
     .map((path) => path.slice(join(folder, "/").length).replaceAll("\\", "/"));
-}
-
-/** Writes the weights anew, tensor by tensor; the bytes of the file. */
-async function convertWeights({ tensors }, to) {
-  const plans = tensors.map(planOf);
-  const head = headOf(plans);
-  const out = await open(to, "w");
-  try {
-    await out.write(head);
-    for (const { name, convert } of plans) {
-      try {
-        await out.write(await convert());
-      } catch (cause) {
-        throw new Error(`tensor '${name}': ${cause.message}`, { cause });
-      }
-    }
-  } finally {
-    await out.close();
-  }
-  return plans.reduce((sum, { bytes }) => sum + bytes, head.length);
-}
-
-/** How a tensor is written: a matrix as int8, anything else as it is. */
-function planOf(tensor) {
-  const { name, dtype, shape, read } = tensor;
-  const elements = shape.reduce((product, dim) => product * dim, 1);
-  const isMatrix =
-    shape.length === 2 &&
-    /\.weight$/.test(name) &&
-    // A bias for each distance, which encoders keep in 32 bits.
-    !/relative_attention_bias/.test(name) &&
-    dtype in WIDEN;
-  // What would leave a block open may be followed by another part of the same matrix.
-  if (isMatrix && elements % BLOCK === 0) {
-    const blocks = elements / BLOCK;
-    return {
-      ...{ name, dtype: "U8", shape: [blocks, BLOCK_BYTES] },
-      bytes: blocks * BLOCK_BYTES,
-      convert: async () => tensor.int8?.() ?? pack(WIDEN[dtype](await read())),
-    };
-  }
-  return { name, dtype, shape, bytes: tensor.bytes, convert: read };
 }
 
 /** The folder as `gpu.embedder` takes it: files by name. */
@@ -247,7 +256,7 @@ async function fidelityOf(folder, references) {
 }
 
 async function withSession(use) {
-  const gpu = await openSession({ engine: "cpu", flush: "eager" });
+  const gpu = await open({ engine: "cpu", flush: "eager" });
   try {
     return await use(gpu);
   } finally {

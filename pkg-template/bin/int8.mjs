@@ -9,8 +9,8 @@ import { floatOf } from "./floats.mjs";
 export const BLOCK = 64;
 export const BLOCK_BYTES = 68;
 
-const GROUP = 32;
-const SMALLEST_SCALE = 0x0400;
+export const GROUP = 32;
+export const SMALLEST_SCALE = 0x0400;
 
 /** The bytes of numbers in 32 bits, which fill whole blocks. Throws for what int8 cannot hold. */
 export function pack(floats) {

@@ -127,12 +127,13 @@ test("weights are kept as asked, and 16-bit files go up as they are", async () =
           ]
         : [name, kind, shape, elements];
     });
-  // Numbers of the wire: 1 f32, 2 f16, 3 bf16, 4 int8; 8 more for what is packed.
+  // Numbers of the wire: 1 f32, 2 f16, 3 bf16, 4 int8, 5 int4; 8 more for what is packed.
   const cases = [
     ["F32", hardware, "f32", 1, "f32"],
     ["F32", hardware, undefined, 2, "f16"],
     ["F32", software, undefined, 1, "f32"],
     ["F32", hardware, "int8", 4, "int8"],
+    ["F32", hardware, "int4", 5, "int4"],
     ["F16", hardware, "auto", 10, "f16"],
     ["F16", software, "auto", 1, "f32"],
     ["F16", software, "f16", 10, "f16"],

@@ -254,7 +254,7 @@ test("wrong arguments are refused in a sentence", async () => {
     [[{}, { type: 1 }], "there is no option 'type'"],
     [
       [{}, { dtype: "f64" }],
-      "dtype must be 'f32', 'f16', 'bf16', 'int8' or 'auto', got 'f64'",
+      "dtype must be 'f32', 'f16', 'bf16', 'int8', 'int4' or 'auto', got 'f64'",
     ],
     [
       [{}, { dimensions: 1.5 }],

@@ -386,7 +386,7 @@ test("wrong options are refused in a sentence", async () => {
     await assert.rejects(x.write([1], 0, { [name]: 1 }), option);
     await assert.rejects(x.read({ [name]: 1 }), option);
   }
-  for (const dtype of ["f16", "bf16", "int8"]) {
+  for (const dtype of ["f16", "bf16", "int8", "int4"]) {
     assert.throws(
       () => gpu.tensor([1], [1], { dtype, snapshotEvery: 1 }),
       /^FramebatchError: tensor: no call writes a tensor in fewer bits/,

@@ -58,7 +58,7 @@ const CASES = [
   ],
   [
     () => gpu.tensor(floats(2), [2], { dtype: "f8", label: "q" }),
-    "tensor (label 'q'): dtype must be 'f32', 'f16', 'bf16', 'int8' or 'auto', got 'f8'",
+    "tensor (label 'q'): dtype must be 'f32', 'f16', 'bf16', 'int8', 'int4' or 'auto', got 'f8'",
   ],
   [
     () => gpu.tensor(detached(floats(2))),

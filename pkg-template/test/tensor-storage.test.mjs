@@ -7,7 +7,7 @@ import { fake, face, manual, settled } from "./face.mjs";
 
 const LARGE = 16_384;
 const HARDWARE = { engine: "gpu", software: false };
-const HOMES = { f32: 1, f16: 2, bf16: 3, int8: 4 };
+const HOMES = { f32: 1, f16: 2, bf16: 3, int8: 4, int4: 5 };
 
 /** The home that a tensor's readers name, and the one that it was filled for. */
 function homes(core, tensor) {
@@ -31,7 +31,7 @@ async function answer({ gpu, core }, ...reads) {
 test("data of any length lies on the device in the format that is asked for", async () => {
   const { gpu, core } = await manual();
   for (const length of [1, LARGE]) {
-    for (const dtype of ["f16", "bf16", "int8"]) {
+    for (const dtype of ["f16", "bf16", "int8", "int4"]) {
       const tensor = gpu.tensor(new Float32Array(length), [length], { dtype });
       const { read, named, filled } = homes(core, tensor);
       assert.equal(named, HOMES[dtype]);
@@ -127,6 +127,8 @@ test("gpuBuffer tells the bytes that there are", async () => {
     ["bf16", 6, 12],
     ["int8", 64, 68],
     ["int8", 65, 136],
+    ["int4", 64, 36],
+    ["int4", 65, 72],
   ]) {
     const tensor = gpu.tensor(new Float32Array(length), [length], { dtype });
     assert.equal(tensor.gpuBuffer().size, size, dtype);

@@ -54,7 +54,7 @@ impl Insertion {
     pub fn decode(mode: u32, dim: u32) -> Insertion {
         let packing = (mode % Insertion::SCALED).wrapping_sub(1);
         Insertion {
-            packing: Packing::ALL.get(packing as usize).copied(),
+            packing: Packing::OF_VECTORS.get(packing as usize).copied(),
             is_scaled: mode >= Insertion::SCALED,
             dim,
             has_source: true,

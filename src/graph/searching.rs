@@ -96,12 +96,13 @@ impl Mask {
     }
 }
 
-/// Elements of a vector that a quad of words holds.
+/// Elements of a vector that a quad of words holds. Invariant: no index has vectors of int4
+/// ([`Packing::OF_VECTORS`]), which is written beside int8 wherever there must be an answer.
 pub const fn elements(packing: Option<Packing>) -> u32 {
     match packing {
         None => 4,
         Some(Packing::F16 | Packing::Bf16) => 8,
-        Some(Packing::Int8) => 16,
+        Some(Packing::Int8 | Packing::Int4) => 16,
     }
 }
 

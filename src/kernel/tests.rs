@@ -37,7 +37,7 @@ fn kernels() -> Vec<Kernel> {
         let sum = expr.push(Term::Binary(BinaryFn::Add, of_x, of_far));
         kernels.push(Kernel::Named(Named::StateField(expr.finish(sum))));
     }
-    for packing in [None].into_iter().chain(Packing::ALL.map(Some)) {
+    for packing in [None].into_iter().chain(Packing::OF_VECTORS.map(Some)) {
         for (is_distance, is_short) in [(false, true), (true, false), (true, true)] {
             kernels.push(Kernel::Named(Named::TopKScan(searching::Scan {
                 packing,

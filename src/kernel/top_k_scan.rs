@@ -72,7 +72,7 @@ fn sums(text: &mut String, scan: &Scan, queries: u32) {
                     "bitcast<F>(vec4<u32>(w[{a}] << 16u, w[{a}] & 0xffff0000u, w[{b}] << 16u, w[{b}] & 0xffff0000u))"
                 )
             }
-            Some(Packing::Int8) => format!(
+            Some(Packing::Int8 | Packing::Int4) => format!(
                 "F(bitcast<vec4<i32>>(vec4<u32>(w[{quad}]) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u))"
             ),
         };

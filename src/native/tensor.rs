@@ -208,7 +208,7 @@ impl Gpu {
     ///
     /// The errors of [`Gpu::tensor`], and [`Error::InvalidInput`] for 16-bit data with
     /// another storage than the two that it may be in, and for NaN and magnitudes
-    /// from 65,009 on as [`Storage::Int8`].
+    /// from 65,009 on as [`Storage::Int8`] and from 4,095 on as [`Storage::Int4`].
     pub fn tensor_as<'a>(
         &self,
         data: impl Into<TensorData<'a>>,

@@ -193,7 +193,7 @@ fn of_row(rows: &Rows, count: f64, results: f64) -> f64 {
 
 /// Words of an element in memory.
 fn words_of_element(packing: Option<Packing>) -> f64 {
-    const MANY: u32 = 64; // Whole words, and whole blocks of int8.
+    const MANY: u32 = 64; // Whole words, and whole blocks.
     packing.map_or(1.0, |packing| {
         f64::from(packing.words(MANY)) / f64::from(MANY)
     })

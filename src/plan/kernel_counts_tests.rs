@@ -163,6 +163,7 @@ fn packed_tensors_are_read_in_fewer_bytes() {
         (Packing::F16, 2.0),
         (Packing::Bf16, 2.0),
         (Packing::Int8, 17.0 / 16.0),
+        (Packing::Int4, 9.0 / 16.0),
     ] {
         let chain = chain_of(&[&[640], &[640]], Home::Packed(packing), add);
         let found = counts(&Recipe::fuse(&chain, &[]), 1);

@@ -59,12 +59,14 @@ pub struct TensorBytes {
     pub bf16: u64,
     /// Groups of 8-bit numbers with a scale each.
     pub int8: u64,
+    /// Groups of 4-bit numbers with a scale each.
+    pub int4: u64,
 }
 
 impl TensorBytes {
     /// Bytes of all tensors.
     pub const fn sum(&self) -> u64 {
-        self.f32 + self.f16 + self.bf16 + self.int8
+        self.f32 + self.f16 + self.bf16 + self.int8 + self.int4
     }
 
     pub(super) fn of(&mut self, packing: Option<Packing>) -> &mut u64 {
@@ -73,6 +75,7 @@ impl TensorBytes {
             Some(Packing::F16) => &mut self.f16,
             Some(Packing::Bf16) => &mut self.bf16,
             Some(Packing::Int8) => &mut self.int8,
+            Some(Packing::Int4) => &mut self.int4,
         }
     }
 }

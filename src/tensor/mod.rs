@@ -2,8 +2,10 @@
 //! that holds operands. No meaning, no policy, no device.
 
 mod arena;
+mod blocks;
 mod dtype;
 mod free_list;
+mod half_floats;
 mod packing;
 mod vector;
 

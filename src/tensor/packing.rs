@@ -1,6 +1,8 @@
 //! How the floats of a resident tensor are packed into fewer words. A kernel unpacks floats
 //! where it reads them.
 
+use super::blocks::{BLOCK, Bits};
+use super::half_floats::{from_f16, to_bf16, to_f16};
 use crate::error::Error;
 
 /// A format that takes fewer bits than a 32-bit float.
@@ -19,24 +21,20 @@ pub enum Packing {
     /// q in a word, the first in the lowest byte, and behind all q both s as 16-bit
     /// floats, times 128. NaN and magnitudes from 65,009 on are refused.
     Int8,
+    /// Groups as [`Packing::Int8`] has them, of whole numbers q from −8 to 7 times a scale s that
+    /// may be negative: off by at most 1/5 of the largest magnitude in the group, or 2⁻²². The
+    /// scale is the one, of seven, whose squared errors have the least sum. A block of 9 words
+    /// holds two groups: eight q + 8 in a word, the first in the lowest bits, and behind all of
+    /// them both s as 16-bit floats, times 128. NaN and magnitudes from 4,095 on are refused.
+    Int4,
 }
-
-/// Elements and words of a block of [`Packing::Int8`].
-const BLOCK: usize = 64;
-const BLOCK_WORDS: usize = 17;
-
-/// Elements that share a scale.
-const GROUP: usize = 32;
-
-/// The smallest normal 16-bit float.
-const SMALLEST_SCALE: u32 = 0x0400;
-
-const REFUSED: &str =
-    "int8 holds magnitudes below 65,009 and no NaN; keep such data as bf16 or f32";
 
 impl Packing {
     /// Every packing, in the order of their numbers on the wire.
-    pub const ALL: [Packing; 3] = [Packing::F16, Packing::Bf16, Packing::Int8];
+    pub const ALL: [Packing; 4] = [Packing::F16, Packing::Bf16, Packing::Int8, Packing::Int4];
+
+    /// The packings of vectors in indexes, in the order of their numbers in files.
+    pub const OF_VECTORS: [Packing; 3] = [Packing::F16, Packing::Bf16, Packing::Int8];
 
     /// The name in messages and plans.
     pub const fn name(self) -> &'static str {
@@ -44,6 +42,7 @@ impl Packing {
             Packing::F16 => "f16",
             Packing::Bf16 => "bf16",
             Packing::Int8 => "int8",
+            Packing::Int4 => "int4",
         }
     }
 
@@ -51,7 +50,8 @@ impl Packing {
     pub const fn words(self, count: u32) -> u32 {
         match self {
             Packing::F16 | Packing::Bf16 => count.div_ceil(2),
-            Packing::Int8 => count.div_ceil(64) * 17,
+            Packing::Int8 => count.div_ceil(BLOCK) * Bits::Eight.block_words(),
+            Packing::Int4 => count.div_ceil(BLOCK) * Bits::Four.block_words(),
         }
     }
 
@@ -59,7 +59,8 @@ impl Packing {
     pub const fn floats(self, words: u32) -> u32 {
         match self {
             Packing::F16 | Packing::Bf16 => words * 2,
-            Packing::Int8 => words / 17 * 64,
+            Packing::Int8 => words / Bits::Eight.block_words() * BLOCK,
+            Packing::Int4 => words / Bits::Four.block_words() * BLOCK,
         }
     }
 
@@ -73,15 +74,8 @@ impl Packing {
         match self {
             Packing::F16 => Ok(pack_halves(floats, to_f16)),
             Packing::Bf16 => Ok(pack_halves(floats, to_bf16)),
-            Packing::Int8 => {
-                let mut words = Vec::with_capacity(floats.len().div_ceil(BLOCK) * BLOCK_WORDS);
-                for block in floats.chunks(BLOCK) {
-                    if !pack_block(block, &mut words) {
-                        return Err(Error::InvalidInput(REFUSED.into()));
-                    }
-                }
-                Ok(words)
-            }
+            Packing::Int8 => Bits::Eight.pack(floats),
+            Packing::Int4 => Bits::Four.pack(floats),
         }
     }
 
@@ -90,7 +84,7 @@ impl Packing {
         f32::from_bits(match self {
             Packing::F16 => from_f16(half),
             Packing::Bf16 => half << 16,
-            Packing::Int8 => f32::NAN.to_bits(),
+            Packing::Int8 | Packing::Int4 => f32::NAN.to_bits(),
         })
     }
 
@@ -99,13 +93,8 @@ impl Packing {
         match self {
             Packing::F16 => unpack_halves(words, from_f16),
             Packing::Bf16 => unpack_halves(words, |half| half << 16),
-            Packing::Int8 => {
-                let mut floats = Vec::with_capacity(words.len() / BLOCK_WORDS * BLOCK);
-                for block in words.chunks_exact(BLOCK_WORDS) {
-                    unpack_block(block, &mut floats);
-                }
-                floats
-            }
+            Packing::Int8 => Bits::Eight.unpack(words),
+            Packing::Int4 => Bits::Four.unpack(words),
         }
     }
 }
@@ -122,83 +111,6 @@ fn unpack_halves(words: &[u32], float: impl Fn(u32) -> u32) -> Vec<u32> {
         floats.extend([float(word & 0xffff), float(word >> 16)]);
     }
     floats
-}
-
-/// Packs a block, and returns whether the format can hold all floats of the block.
-fn pack_block(block: &[u32], words: &mut Vec<u32>) -> bool {
-    let first = words.len();
-    words.resize(first + BLOCK_WORDS, 0);
-    let words = &mut words[first..];
-    for (half, group) in block.chunks(GROUP).enumerate() {
-        // The bits of magnitudes have the order of the magnitudes, and NaN is above all others.
-        let magnitudes = group.iter().map(|bits| bits & 0x7fff_ffff);
-        let largest = magnitudes.fold(0, u32::max);
-        let stored = to_f16((f32::from_bits(largest) * 128.0 / 127.0).to_bits());
-        if stored >= 0x7c00 {
-            return false;
-        }
-        // A device may take a subnormal scale for 0.
-        let stored = stored.max(SMALLEST_SCALE);
-        words[BLOCK_WORDS - 1] |= stored << (16 * half);
-        let scale = scale(stored);
-        for (i, bits) in group.iter().enumerate() {
-            let place = half * GROUP + i;
-            words[place / 4] |= u32::from(quantized(*bits, scale)) << (8 * (place % 4));
-        }
-    }
-    true
-}
-
-fn unpack_block(block: &[u32], floats: &mut Vec<u32>) {
-    for place in 0..BLOCK {
-        let scale = scale(block[BLOCK_WORDS - 1] >> (16 * (place / GROUP)) & 0xffff);
-        let [q, ..] = (block[place / 4] >> (8 * (place % 4))).to_le_bytes();
-        floats.push((f32::from(q.cast_signed()) * scale).to_bits());
-    }
-}
-
-/// The scale of a group. Invariant: the product of the scale and any q is exact, so that every
-/// device unpacks the same floats.
-fn scale(stored: u32) -> f32 {
-    f32::from_bits(from_f16(stored)) / 128.0
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "at most 127 either way")]
-fn quantized(bits: u32, scale: f32) -> u8 {
-    let q = (f32::from_bits(bits) / scale).round_ties_even();
-    (q.clamp(-127.0, 127.0) as i8).cast_unsigned()
-}
-
-/// The nearest 16-bit float; of two that are equally near, the even one.
-fn to_f16(bits: u32) -> u32 {
-    let (sign, magnitude) = (bits >> 16 & 0x8000, bits & 0x7fff_ffff);
-    let half = match magnitude {
-        0x7f80_0001.. => 0x7e00,
-        0x4780_0000.. => 0x7c00,
-        // Changes the bias of the exponent, and rounds away the bits that do not fit.
-        0x3880_0000.. => (magnitude - 0x3800_0000 + 0xfff + (magnitude >> 13 & 1)) >> 13,
-        // Adding 0.5 rounds to the steps of the smallest 16-bit floats.
-        _ => (f32::from_bits(magnitude) + 0.5).to_bits() - 0.5_f32.to_bits(),
-    };
-    sign | half
-}
-
-fn from_f16(half: u32) -> u32 {
-    let (sign, magnitude) = ((half & 0x8000) << 16, half & 0x7fff);
-    let float = match magnitude {
-        0x7c00.. => 0x7f80_0000 | magnitude << 13,
-        0x0400.. => (magnitude << 13) + 0x3800_0000,
-        _ => (f32::from_bits(magnitude | 0.5_f32.to_bits()) - 0.5).to_bits(),
-    };
-    sign | float
-}
-
-/// The nearest float whose lower 16 bits are 0; of two that are equally near, the even one.
-fn to_bf16(bits: u32) -> u32 {
-    if bits & 0x7fff_ffff > 0x7f80_0000 {
-        return bits >> 16 | 0x40;
-    }
-    (bits + 0x7fff + (bits >> 16 & 1)) >> 16
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

@@ -108,6 +108,7 @@ fn each_format_is_as_far_off_as_it_says_and_no_further() {
                     Packing::F16 => (x.abs() / 2048.0).max(2_f64.powi(-25)),
                     Packing::Bf16 => x.abs() / 256.0,
                     Packing::Int8 => (largest / 253.0).max(2_f64.powi(-22)),
+                    Packing::Int4 => (largest / 5.0).max(2_f64.powi(-22)),
                 };
                 let kept = f64::from(f32::from_bits(*kept));
                 assert!(
@@ -120,20 +121,105 @@ fn each_format_is_as_far_off_as_it_says_and_no_further() {
 }
 
 #[test]
-fn int8_keeps_what_it_made_and_refuses_what_it_cannot_hold() {
+fn blocks_keep_what_they_made_and_refuse_what_they_cannot_hold() {
     let given: Vec<u32> = floats(640).iter().map(|x| x.to_bits()).collect();
-    let words = Packing::Int8.pack(&given).expect("all are small");
-    let once = Packing::Int8.unpack(&words);
-    let again = Packing::Int8.pack(&once).expect("as small");
-    assert_eq!(Packing::Int8.unpack(&again), once);
-    for (value, is_held) in [
-        (65_008.0, true),
-        (-65_008.0, true),
-        (65_009.0, false),
-        (f32::INFINITY, false),
-        (f32::NAN, false),
+    for (packing, held, refused) in [
+        (Packing::Int8, 65_008.0, 65_009.0),
+        (Packing::Int4, 4_094.9, 4_095.0),
     ] {
-        let held = Packing::Int8.pack(&[0, value.to_bits()]);
-        assert_eq!(held.is_ok(), is_held, "{value}");
+        let words = packing.pack(&given).expect("all are small");
+        let once = packing.unpack(&words);
+        let again = packing.pack(&once).expect("as small");
+        assert!(same_floats(&packing.unpack(&again), &once), "{packing:?}");
+        for (value, is_held) in [
+            (held, true),
+            (-held, true),
+            (refused, false),
+            (-refused, false),
+            (f32::INFINITY, false),
+            (f32::NAN, false),
+        ] {
+            let found = packing.pack(&[0, value.to_bits()]);
+            assert_eq!(found.is_ok(), is_held, "{value} as {packing:?}");
+        }
     }
+}
+
+/// Zeros are the same with either sign.
+fn same_floats(a: &[u32], b: &[u32]) -> bool {
+    a.iter()
+        .map(|x| f32::from_bits(*x))
+        .eq(b.iter().map(|x| f32::from_bits(*x)))
+}
+
+#[test]
+fn four_bits_are_nearer_than_by_the_largest_alone() {
+    let given = floats(6400);
+    let bits: Vec<u32> = given.iter().map(|x| x.to_bits()).collect();
+    let kept = Packing::Int4.unpack(&Packing::Int4.pack(&bits).expect("all are small"));
+    let (mut of_kept, mut of_largest) = (0.0, 0.0);
+    for (group, kept) in given.chunks(32).zip(kept.chunks(32)) {
+        let larger = |most: f64, x: &f32| match f64::from(x.abs()) > most.abs() {
+            true => f64::from(*x),
+            false => most,
+        };
+        let largest = group.iter().fold(0.0, larger);
+        // A scale as GGML's Q4_0 has it, without rounding to 16 bits.
+        let scale = (largest / -8.0)
+            .abs()
+            .max(2_f64.powi(-21))
+            .copysign(largest / -8.0);
+        let error = |x: &f32, kept: f64| (f64::from(*x) - kept).powi(2);
+        let by_largest = |x: &f32| (f64::from(*x) / scale).round().clamp(-8.0, 7.0) * scale;
+        let squares = |kept: &dyn Fn(usize) -> f64| -> f64 {
+            let each = group.iter().enumerate();
+            each.map(|(i, x)| error(x, kept(i))).sum()
+        };
+        let found = squares(&|i| f64::from(f32::from_bits(kept[i])));
+        let expected = squares(&|i| by_largest(&group[i]));
+        // The scale that is kept is rounded.
+        assert!(found <= expected * 1.02 + 1e-12, "{group:?}");
+        (of_kept, of_largest) = (of_kept + found, of_largest + expected);
+    }
+    assert!(of_kept < 0.95 * of_largest, "{of_kept} and {of_largest}");
+}
+
+#[test]
+fn blocks_of_q4_0_are_held_as_they_are() {
+    // Scales of either sign, the smallest and the largest that a device has exactly among them.
+    for half in [0x0010, 0x8010, 0x211f, 0xa3ff, 0x3c00, 0xdfff, 0x5ff1] {
+        let scale = f32::from_bits(from_f16(half));
+        let whole = |i: u32| (i * i * 7 + i) % 16;
+        let mut given: Vec<f32> = (0..64).map(|i| (whole(i) as f32 - 8.0) * scale).collect();
+        (given[5], given[40]) = (-8.0 * scale, -8.0 * scale);
+        let bits: Vec<u32> = given.iter().map(|x| x.to_bits()).collect();
+        let words = Packing::Int4.pack(&bits).expect("below 4,095");
+        assert!(
+            same_floats(&Packing::Int4.unpack(&words), &bits),
+            "{half:#x}"
+        );
+    }
+}
+
+/// The layout, written out: the first number in the lowest bits, and scales behind the numbers.
+#[test]
+fn a_block_of_four_bits_lies_as_it_says() {
+    let mut given = vec![0.0_f32; 64];
+    (given[0], given[1], given[31]) = (-8.0, 7.0, 3.0);
+    (given[32], given[33], given[63]) = (4.0, -3.5, 1.0);
+    let bits: Vec<u32> = given.iter().map(|x| x.to_bits()).collect();
+    let words = Packing::Int4.pack(&bits).expect("all are small");
+    let half = |float: f32| to_f16((float * 128.0).to_bits());
+    let expected = [
+        0x8888_88f0,
+        0x8888_8888,
+        0x8888_8888,
+        0xb888_8888, //
+        0x8888_88f0,
+        0x8888_8888,
+        0x8888_8888,
+        0x6888_8888, //
+        half(1.0) | half(-0.5) << 16,
+    ];
+    assert_eq!(words, expected);
 }

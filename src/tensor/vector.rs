@@ -24,7 +24,7 @@ pub fn pack_vector(packing: Option<Packing>, floats: &[f32], elements: u32) -> (
     padded.resize(elements as usize, 0);
     match packing {
         None => (0, padded),
-        Some(Packing::Int8) => {
+        Some(Packing::Int8 | Packing::Int4) => {
             let largest = floats.iter().fold(0.0, |most: f32, x| most.max(x.abs()));
             let scale = vector_scale(largest);
             let words = padded.chunks_exact(4).map(|four| {

@@ -461,9 +461,11 @@ impl Core {
     }
 }
 
-/// The packing of this number; none for 0.
+/// The packing of vectors of this number; none for 0.
 fn packing_of(number: u32) -> Option<Packing> {
-    Packing::ALL.get(number.wrapping_sub(1) as usize).copied()
+    Packing::OF_VECTORS
+        .get(number.wrapping_sub(1) as usize)
+        .copied()
 }
 
 fn moment_of(due: Due, now: f64) -> f64 {

@@ -54,6 +54,7 @@ pub(super) fn stats(stats: &Stats) -> JsValue {
         ("f16", stats.tensors.f16 as f64),
         ("bf16", stats.tensors.bf16 as f64),
         ("int8", stats.tensors.int8 as f64),
+        ("int4", stats.tensors.int4 as f64),
     ]);
     let object = numbers(&[
         ("calls", stats.calls as f64),

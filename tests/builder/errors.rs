@@ -272,3 +272,17 @@ fn a_session_that_ended_refuses_everything() {
         assert_eq!(errors.map(|error| error.code()), [Code::Disposed; 3]);
     }
 }
+
+#[test]
+fn the_longest_chain_is_computed() {
+    for gpu in both() {
+        let mut batch = gpu.batch();
+        let mut value = batch.upload(&[1.0]);
+        while let Ok(next) = batch.neg(value) {
+            value = next;
+        }
+        block_on(batch.execute()).unwrap();
+        // An upload and 4,095 negations.
+        assert_eq!(block_on(batch.read(value)).unwrap(), [-1.0]);
+    }
+}

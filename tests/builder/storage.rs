@@ -7,7 +7,7 @@ use pollster::block_on;
 
 use crate::engines::{both, in_time, open};
 
-const PACKED: [Storage; 3] = [Storage::F16, Storage::Bf16, Storage::Int8];
+const PACKED: [Storage; 4] = [Storage::F16, Storage::Bf16, Storage::Int8, Storage::Int4];
 
 /// Weights as networks have them: around 0, with groups of large and of tiny ones.
 fn weights(count: usize) -> Vec<f32> {
@@ -35,8 +35,10 @@ fn bound(storage: Storage, given: &[f32], i: usize) -> f64 {
         Storage::F32 | Storage::Auto => 0.0,
         Storage::F16 => (magnitude(&given[i]) / 2048.0).max(2_f64.powi(-25)),
         Storage::Bf16 => magnitude(&given[i]) / 256.0,
-        Storage::Int8 => {
-            (group.iter().map(magnitude).fold(0.0, f64::max) / 253.0).max(2_f64.powi(-22))
+        Storage::Int8 | Storage::Int4 => {
+            let largest = group.iter().map(magnitude).fold(0.0, f64::max);
+            let share = if storage == Storage::Int8 { 253.0 } else { 5.0 };
+            (largest / share).max(2_f64.powi(-22))
         }
     }
 }
@@ -45,7 +47,7 @@ fn bound(storage: Storage, given: &[f32], i: usize) -> f64 {
 fn kept_values_are_within_their_bounds_and_the_same_on_both_engines() {
     for count in [1, 3, 64, 1000] {
         let given = weights(count);
-        for storage in [Storage::F32, Storage::F16, Storage::Bf16, Storage::Int8] {
+        for storage in [Storage::F32].into_iter().chain(PACKED) {
             let [on_cpu, on_gpu] = both().map(|gpu| {
                 let tensor = gpu.tensor_as(&given, &[count as u32], storage).unwrap();
                 read(&gpu, &tensor)
@@ -72,13 +74,15 @@ fn every_kind_of_kernel_computes_with_the_kept_values() {
                 let w = batch.tensor(&tensor).unwrap();
                 let row = batch.upload_shaped(weights(80), &[80]).unwrap();
                 let left = batch.upload_shaped(weights(5 * 96), &[5, 96]).unwrap();
+                let rows = batch.upload_indexes(&[95, 0, 41, 0], &[4]).unwrap();
                 let right = batch.upload_shaped(weights(80 * 3), &[80, 3]).unwrap();
                 let values = [
                     batch.relu(w).unwrap(),         // In its own place,
                     batch.mul(row, w).unwrap(),     // beside what is broadcast,
                     batch.dot(w, row).unwrap(),     // along rows,
-                    batch.matmul(left, w).unwrap(), // and as either factor.
+                    batch.matmul(left, w).unwrap(), // as either factor,
                     batch.matmul(w, right).unwrap(),
+                    batch.gather(w, rows, 0).unwrap(), // and by places.
                 ];
                 block_on(batch.execute()).unwrap();
                 values.map(|value| block_on(batch.read(value)).unwrap())
@@ -101,13 +105,15 @@ fn memory_is_what_was_asked_for() {
             (Storage::F16, 0.51),
             (Storage::Bf16, 0.51),
             (Storage::Int8, 0.28),
+            (Storage::Int4, 0.15),
         ] {
             let packed = gpu.tensor_as(&given, &[count], storage).unwrap();
             let bytes = gpu.stats().tensors;
             let own = match storage {
                 Storage::F16 => bytes.f16,
                 Storage::Bf16 => bytes.bf16,
-                _ => bytes.int8,
+                Storage::Int8 => bytes.int8,
+                _ => bytes.int4,
             };
             assert_eq!(bytes.f32, whole);
             assert_eq!(bytes.sum(), whole + own);
@@ -187,8 +193,11 @@ fn what_a_format_cannot_hold_is_refused() {
     for value in [f32::NAN, f32::INFINITY, -65_009.0] {
         let data = [1.0, value];
         refused(gpu.tensor_as(&data, &[2], Storage::Int8), "int8 holds");
+        refused(gpu.tensor_as(&data, &[2], Storage::Int4), "int4 holds");
     }
-    for storage in [Storage::F32, Storage::Int8, Storage::Auto] {
+    let large = [4_095.0, 1.0];
+    refused(gpu.tensor_as(&large, &[2], Storage::Int4), "below 4,095");
+    for storage in [Storage::F32, Storage::Int8, Storage::Int4, Storage::Auto] {
         refused(gpu.tensor_as(&[0_u16; 2], &[2], storage), "say which");
     }
     refused(gpu.tensor_as(&[0_u16; 3], &[2], Storage::F16), "3 elements");

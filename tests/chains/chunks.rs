@@ -88,6 +88,7 @@ fn network(words: &[u32], rows: u32) -> Sample {
         Home::Call,
         Home::Resident,
         Home::Packed(Packing::Int8),
+        Home::Packed(Packing::Int4),
     ];
     let columns = words.pick(&[4, 5, 8, 33, 64]);
     let input = |words: &mut Words<'_>, chain: &mut Chain, dims: &[u32]| {

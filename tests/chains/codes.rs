@@ -192,6 +192,8 @@ fn limits_are_the_same() {
     assert_eq!(alone["MAX_ELEMENTS"], i64::from(MAX_ELEMENTS));
     assert_eq!(alone["MAX_HEAD"], i64::from(MAX_HEAD));
     assert_eq!(alone["MAX_NODES"], MAX_NODES as i64);
+    // Of the page's stack alone.
+    assert_eq!(alone["MAX_DEPTH"], 1024);
     let one = Shape::new(&[1]).unwrap();
     let mut chain = Chain::default();
     let x = chain.input(one, DType::F32, Home::Call).unwrap();
@@ -199,6 +201,6 @@ fn limits_are_the_same() {
     assert!(chain.concat(&vec![x; most], 0).is_ok());
     assert!(chain.concat(&vec![x; most + 1], 0).is_err());
     // Nothing else is in the file.
-    assert_eq!(alone.len(), 10);
+    assert_eq!(alone.len(), 11);
     assert_eq!(tables.len(), 7);
 }

@@ -155,10 +155,11 @@ fn encoder(sizes: Sizes, home: Home, pooling: Pooling, tokens: u32) -> Chain {
 }
 
 /// Every home that weights may have.
-const HOMES: [Home; 3] = [
+const HOMES: [Home; 4] = [
     Home::Resident,
     Home::Packed(Packing::F16),
     Home::Packed(Packing::Int8),
+    Home::Packed(Packing::Int4),
 ];
 
 #[test]

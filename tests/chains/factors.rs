@@ -60,6 +60,38 @@ fn laid(chain: &mut Chain, factor: Factor, words: &[u32]) -> (NodeId, Vec<u32>) 
     }
 }
 
+/// Whole numbers that some packings keep as they are.
+struct Wholes {
+    /// The number of largest magnitude.
+    largest: f32,
+    /// How many numbers there are, from minus the largest magnitude on.
+    count: u32,
+    ways: &'static [(Lies, Home)],
+}
+
+const RANGES: [Wholes; 2] = [
+    Wholes {
+        largest: 127.0,
+        count: 255,
+        ways: &[
+            (Lies::Columns, Home::Call),
+            (Lies::Inside, Home::Call),
+            (Lies::Rows, Home::Packed(Packing::F16)),
+            (Lies::Rows, Home::Packed(Packing::Bf16)),
+            (Lies::Rows, Home::Packed(Packing::Int8)),
+            (Lies::Columns, Home::Packed(Packing::Int8)),
+        ],
+    },
+    Wholes {
+        largest: -8.0,
+        count: 16,
+        ways: &[
+            (Lies::Rows, Home::Packed(Packing::Int4)),
+            (Lies::Columns, Home::Packed(Packing::Int4)),
+        ],
+    },
+];
+
 #[test]
 fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
     let mut harness = Harness::open();
@@ -68,59 +100,56 @@ fn neither_how_factors_lie_nor_how_they_are_packed_changes_a_bit() {
     // Whole tiles and the borders of them; whole steps, and less than that.
     for [m, k, n] in [[130, 36, 132], [64, 64, 64], [65, 7, 63], [580, 36, 516]] {
         let floats = |count: u32| (0..count).map(|i| float(i).to_bits()).collect();
-        // Themselves in every packing: the largest of any 32 neighbors is 127.
-        let whole = |[rows, columns]: [u32; 2]| -> Vec<u32> {
+        // Themselves in a packing: of any 32 neighbors the largest is that of the range.
+        let whole = |[rows, columns]: [u32; 2], range: &Wholes| -> Vec<u32> {
             let value = |row, column| match (row + column) % 5 {
-                0 => 127.0,
-                _ => (number(row * columns + column, 2_246_822_519) % 255) as f32 - 127.0,
+                0 => range.largest,
+                _ => {
+                    (number(row * columns + column, 2_246_822_519) % range.count) as f32
+                        - range.largest.abs()
+                }
             };
             let row = |row| (0..columns).map(move |column| value(row, column).to_bits());
             (0..rows).flat_map(row).collect()
         };
-        let values: [[Vec<u32>; 2]; 2] = [
-            [whole([m, k]), floats(k * n)],
-            [floats(m * k), whole([k, n])],
-        ];
-        let mut product = |tiles: Tiles, packed: usize, (lies, home): (Lies, Home)| {
-            let mut chain = Chain::default();
-            let [(a, left), (b, right)] = [0, 1].map(|side| {
-                let dims = [[m, k], [k, n]][side];
-                let (home, lies) = if side == packed {
-                    (home, lies)
-                } else {
-                    (Home::Call, Lies::Rows)
+        for range in &RANGES {
+            let values: [[Vec<u32>; 2]; 2] = [
+                [whole([m, k], range), floats(k * n)],
+                [floats(m * k), whole([k, n], range)],
+            ];
+            let mut product = |tiles: Tiles, packed: usize, (lies, home): (Lies, Home)| {
+                let mut chain = Chain::default();
+                let [(a, left), (b, right)] = [0, 1].map(|side| {
+                    let dims = [[m, k], [k, n]][side];
+                    let (home, lies) = if side == packed {
+                        (home, lies)
+                    } else {
+                        (Home::Call, Lies::Rows)
+                    };
+                    laid(
+                        &mut chain,
+                        Factor { dims, home, lies },
+                        &values[packed][side],
+                    )
+                });
+                let y = chain.matmul(a, b).unwrap();
+                chain.output(y).unwrap();
+                let call = Call {
+                    inputs: vec![left, right],
+                    constants: vec![],
                 };
-                laid(
-                    &mut chain,
-                    Factor { dims, home, lies },
-                    &values[packed][side],
-                )
-            });
-            let y = chain.matmul(a, b).unwrap();
-            chain.output(y).unwrap();
-            let call = Call {
-                inputs: vec![left, right],
-                constants: vec![],
+                let (program, sizes) = fuse(&chain);
+                harness.tiles = tiles;
+                let mut results = harness.run(&program, &[(&sizes, &call)]);
+                results.remove(0).remove(0)
             };
-            let (program, sizes) = fuse(&chain);
-            harness.tiles = tiles;
-            let mut results = harness.run(&program, &[(&sizes, &call)]);
-            results.remove(0).remove(0)
-        };
-        let ways = [
-            (Lies::Columns, Home::Call),
-            (Lies::Inside, Home::Call),
-            (Lies::Rows, Home::Packed(Packing::F16)),
-            (Lies::Rows, Home::Packed(Packing::Bf16)),
-            (Lies::Rows, Home::Packed(Packing::Int8)),
-            (Lies::Columns, Home::Packed(Packing::Int8)),
-        ];
-        for tiles in SIZES {
-            for side in [0, 1] {
-                let expected = product(tiles, side, (Lies::Rows, Home::Call));
-                for way in ways {
-                    let is_same = expected == product(tiles, side, way);
-                    assert!(is_same, "side {side}, {way:?} for {tiles:?}");
+            for tiles in SIZES {
+                for side in [0, 1] {
+                    let expected = product(tiles, side, (Lies::Rows, Home::Call));
+                    for way in range.ways {
+                        let is_same = expected == product(tiles, side, *way);
+                        assert!(is_same, "side {side}, {way:?} for {tiles:?}");
+                    }
                 }
             }
         }
@@ -138,6 +167,7 @@ fn some_rows_have_the_bits_that_they_have_among_many() {
         (Lies::Inside, Home::Call),
         (Lies::Rows, Home::Packed(Packing::F16)),
         (Lies::Columns, Home::Packed(Packing::Int8)),
+        (Lies::Rows, Home::Packed(Packing::Int4)),
     ];
     for (k, is_tiny) in [(80, false), (36, false), (7, false), (16, true)] {
         // Products of the tiny ones are zeros with a sign.

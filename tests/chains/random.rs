@@ -50,9 +50,9 @@ pub(crate) fn sample(words: &[u32], rows: u32) -> Sample {
     for _ in 0..2 + words.below(3) {
         let shape = Shape::new(words.pick(&shapes)).unwrap();
         // A third of them on the device.
-        let home = match words.below(12) {
-            at @ 0..3 => Home::Packed(Packing::ALL[at]),
-            3 => Home::Resident,
+        let home = match words.below(13) {
+            at @ 0..4 => Home::Packed(Packing::ALL[at]),
+            4 => Home::Resident,
             _ => Home::Call,
         };
         nodes.push(chain.input(shape, DType::F32, home).unwrap());

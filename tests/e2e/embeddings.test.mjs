@@ -125,12 +125,19 @@ for (const engine of ["gpu", "cpu"]) {
             const vectors = [await bits(whole), await bits(converted)];
             const { dtype, fidelity } = converted.info;
             const { bytes } = gpu.stats().tensors;
+            const { info: four } = await load("tiny-model-int4");
+            const { int4, int8: eight } = gpu.stats().tensors;
             await gpu.dispose();
-            return { vectors, dtype, fidelity, bytes };
+            return { vectors, dtype, fidelity, bytes, four, int4, eight };
           }, engine);
           assert.deepEqual(found.vectors[1], found.vectors[0]);
           assert.equal(found.dtype, "int8");
           assert.ok(found.fidelity > 0.999 && found.fidelity < 1);
+          // A folder of int4 has tables of positions as int8.
+          assert.equal(found.four.dtype, "mixed");
+          const { fidelity } = found.four;
+          assert.ok(fidelity >= 0.99 && fidelity < 0.9999, String(fidelity));
+          assert.ok(found.int4 > 0 && found.eight > 0);
         },
         { may },
       ),

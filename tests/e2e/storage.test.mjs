@@ -18,7 +18,7 @@ async function ask(engine, rows, columns) {
   });
   const vector = Float32Array.from({ length: columns }, (_, i) => Math.cos(i));
   const results = {};
-  for (const dtype of ["f32", "f16", "bf16", "int8"]) {
+  for (const dtype of ["f32", "f16", "bf16", "int8", "int4"]) {
     const before = gpu.stats().tensors;
     const tensor = gpu.tensor(given, shape, { dtype });
     const after = gpu.stats().tensors;
@@ -61,7 +61,7 @@ for (const engine of ["gpu", "cpu"]) {
         COLUMNS,
       );
       const whole = 4 * given.length;
-      const most = { f32: 1, f16: 0.51, bf16: 0.51, int8: 0.28 };
+      const most = { f32: 1, f16: 0.51, bf16: 0.51, int8: 0.28, int4: 0.15 };
       for (const [dtype, { kept, bytes, all, equal }] of Object.entries(
         results,
       )) {
@@ -90,6 +90,7 @@ function boundOf(dtype, given, i) {
     f16: Math.max(Math.abs(given[i]) / 2 ** 11, 2 ** -25),
     bf16: Math.abs(given[i]) / 2 ** 8,
     int8: Math.max(Math.max(...group) / 253, 2 ** -22),
+    int4: Math.max(Math.max(...group) / 5, 2 ** -22),
   }[dtype];
 }
 
@@ -103,7 +104,7 @@ test("16-bit floats go up as they are, and come back after a loss as they were",
       const before = gpu.stats().bytesUp;
       const tensor = gpu.tensor(halves, [length], { dtype: "f16" });
       const up = gpu.stats().bytesUp - before;
-      const packed = gpu.tensor(floats, [length], { dtype: "int8" });
+      const packed = gpu.tensor(floats, [length], { dtype: "int4" });
       const values = [...(await tensor.slice([0, 3]).read())];
       const all = async () =>
         (await gpu.readAll([tensor, packed])).map((array) => array.join());
@@ -119,7 +120,7 @@ test("16-bit floats go up as they are, and come back after a loss as they were",
     assert.deepEqual(again, [true, true]);
   }));
 
-test("what int8 cannot hold is refused, and takes no memory", () =>
+test("what blocks cannot hold is refused, and takes no memory", () =>
   site.page(async (page) => {
     const { refused, bytes, submits } = await page.evaluate(async () => {
       const gpu = await framebatch.open({ engine: "gpu" });
@@ -131,19 +132,26 @@ test("what int8 cannot hold is refused, and takes no memory", () =>
         return gpu.stats().submits - before;
       };
       const before = await submitsOf();
-      const refused = [NaN, Infinity, 65_009].map((value) => {
+      const refusal = (dtype, value) => {
         try {
-          gpu.tensor([1, value], [2], { dtype: "int8" });
+          gpu.tensor([1, value], [2], { dtype });
           return "taken";
         } catch ({ code, message }) {
           return `${code}: ${message}`;
         }
-      });
+      };
+      const refused = [
+        ...[NaN, Infinity, 65_009].map((value) => refusal("int8", value)),
+        ...[NaN, Infinity, 4095].map((value) => refusal("int4", value)),
+      ];
       const { bytes } = gpu.stats().tensors;
       return { refused, bytes, submits: [before, await submitsOf()] };
     });
     for (const text of refused) {
-      assert.match(text, /^invalid-input: tensor: int8 holds magnitudes below/);
+      assert.match(
+        text,
+        /^invalid-input: tensor: int[84] holds magnitudes below/,
+      );
     }
     assert.equal(bytes, 0);
     // Refused tensors change nothing about later batches.

@@ -1,5 +1,5 @@
-//! Folders that `framebatch convert` wrote: `tests/data/tiny-model-int8` is what it makes of
-//! `tests/data/tiny-model`, as `tests/packaging/convert.test.mjs` holds.
+//! Folders that `framebatch convert` wrote: `tests/data/tiny-model-int8` and `tiny-model-int4` are
+//! what it makes of `tests/data/tiny-model`, as `tests/packaging/convert.test.mjs` holds.
 
 use std::fs;
 
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::engines::both;
 use crate::model::data;
+use crate::nearness::cosine;
 use crate::values::bits;
 
 const CONVERTED: &str = "tiny-model-int8";
@@ -44,6 +45,33 @@ fn bits_that_are_gone_are_not_given() {
             assert_eq!(error.code(), Code::Unsupported);
             let said = error.to_string();
             assert!(said.contains("is stored as int8"), "{said}");
+        }
+    }
+}
+
+/// Its matrices are blocks of int4 and of int8.
+#[test]
+fn a_folder_of_int4_is_as_near_as_it_says() {
+    for gpu in both() {
+        let whole = opened(&gpu, "tiny-model", Storage::F32).unwrap();
+        let before = gpu.stats().tensors;
+        for dtype in [Storage::Auto, Storage::Int4] {
+            let converted = opened(&gpu, "tiny-model-int4", dtype).unwrap();
+            assert_eq!(converted.dtype(), Storage::Int4);
+            let fidelity = converted.fidelity().unwrap();
+            assert!((0.99..0.9999).contains(&fidelity), "{fidelity}");
+            let bytes = gpu.stats().tensors;
+            assert!(bytes.int4 > before.int4 && bytes.int8 > before.int8);
+            let text = "the cat sat on the mat";
+            let [expected, found] = [&whole, &converted].map(|it| it.embed(text).wait().unwrap());
+            let expected: Vec<f64> = expected.iter().map(|x| f64::from(*x)).collect();
+            assert!(cosine(&found, &expected) >= 0.98, "{text}");
+        }
+        for dtype in [Storage::F32, Storage::Int8] {
+            let said = opened(&gpu, "tiny-model-int4", dtype)
+                .unwrap_err()
+                .to_string();
+            assert!(said.contains("is stored as int4"), "{said}");
         }
     }
 }

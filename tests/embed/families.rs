@@ -69,7 +69,8 @@ fn encoders_of_all_families_are_those_of_transformers() {
         for name in FAMILIES {
             let oracle = oracle(name);
             let texts = texts(&oracle, "texts");
-            for dtype in DTYPES {
+            // Models of drawn weights are too small for int4: their vectors say little of it.
+            for dtype in DTYPES.into_iter().filter(|it| *it != Storage::Int4) {
                 let embedder = opened(&gpu, name, dtype, None);
                 let embed = |texts: &[(Vec<u32>, Vec<f64>)]| -> Vec<Vec<f32>> {
                     let calls = texts.iter().map(|(ids, _)| embedder.embed_ids(ids));
@@ -99,7 +100,7 @@ fn hold(what: &str, dtype: Storage, given: &[f32], exact: &[f64]) {
         Storage::F32 => apart <= 2e-6 * length,
         Storage::F16 | Storage::Bf16 => cosine >= 0.9999,
         Storage::Int8 => cosine >= 0.999,
-        Storage::Auto => unreachable!("tests say what they want"),
+        Storage::Int4 | Storage::Auto => unreachable!("tests say what they want"),
     };
     assert!(is_near, "{what}: {apart:e} apart, cosine {cosine}");
 }

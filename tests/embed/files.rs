@@ -81,7 +81,7 @@ fn a_description_that_makes_no_sense_is_refused() {
         ),
         (
             config("\"hidden_size\": 64", "\"hidden_size\": 65"),
-            "num_attention_heads must divide hidden_size 65 into heads of at most 128 floats, got 2",
+            "num_attention_heads must divide hidden_size 65 into heads of at most 512 floats, got 2",
         ),
         (
             config("\"hidden_size\": 64", "\"hidden_size\": -1"),
@@ -114,7 +114,7 @@ fn a_model_of_another_kind_is_told_what_is_known() {
         vec![
             (
                 config("\"bert\"", "\"t5\""),
-                "config.json: model_type is \"t5\", and only bert, roberta, xlm-roberta, distilbert, mpnet, modernbert, nomic_bert, gte, new, jina_embeddings_v3 are known",
+                "config.json: model_type is \"t5\", and only bert, roberta, xlm-roberta, distilbert, mpnet, modernbert, nomic_bert, gte, new, jina_embeddings_v3, qwen3, gemma3_text are known",
             ),
             (
                 config("\"gelu\"", "\"quick_gelu\""),

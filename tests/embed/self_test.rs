@@ -65,7 +65,16 @@ fn the_cosine_is_that_of_whole_passes() {
     for name in FAMILIES {
         let model = data("models").join(name);
         for dtype in DTYPES {
-            let embedder = Embedder::open(&gpu, &model, tested(dtype)).unwrap();
+            let embedder = match Embedder::open(&gpu, &model, tested(dtype)) {
+                Ok(embedder) => embedder,
+                // Models of drawn weights are too small for four bits.
+                Err(error) => {
+                    let said = error.to_string();
+                    assert!(said.contains("as int4 the model gives other"), "{said}");
+                    assert!(least(&gpu, name, dtype) < 0.99, "{name}, {dtype:?}");
+                    continue;
+                }
+            };
             let fidelity = f64::from(embedder.fidelity().unwrap());
             let what = format!("{name}, {dtype:?}: {fidelity}");
             if dtype == Storage::F32 {

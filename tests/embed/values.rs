@@ -9,7 +9,13 @@ use crate::model::{TINY, folder, ids, parts, safetensors};
 use crate::nearness::{farthest, hold};
 use crate::oracle::Oracle;
 
-pub(crate) const DTYPES: [Storage; 4] = [Storage::F32, Storage::F16, Storage::Bf16, Storage::Int8];
+pub(crate) const DTYPES: [Storage; 5] = [
+    Storage::F32,
+    Storage::F16,
+    Storage::Bf16,
+    Storage::Int8,
+    Storage::Int4,
+];
 
 #[test]
 fn embeddings_are_those_of_the_definition() {

@@ -209,7 +209,7 @@ fn rows_end() {
 #[test]
 fn products_end() {
     let mut subjects = Vec::new();
-    for (packing, is_turned) in packings().zip([false, true, true, false]) {
+    for (packing, is_turned) in packings().zip([false, true, true, false, true]) {
         subjects.extend(fused(|chain| {
             let a = input(chain, &[2, 70, 40]);
             let dims = if is_turned { [50, 40] } else { [40, 50] };
@@ -232,7 +232,11 @@ fn attention_ends() {
     let mut subjects = Vec::new();
     // Heads that lie in quads, those that do not, and those longer than a part.
     for (count, size) in [(2, 8), (3, 5), (1, 68)] {
-        for (packing, is_causal) in [(None, true), (Some(Packing::Int8), false)] {
+        for (packing, is_causal) in [
+            (None, true),
+            (Some(Packing::Int8), false),
+            (Some(Packing::Int4), true),
+        ] {
             subjects.extend(fused(|chain| {
                 let q = input(chain, &[40, count * size]);
                 let [k, v] = [0; 2].map(|_| resident(chain, &[50, count * size], packing));

@@ -17,7 +17,10 @@ import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import "../../pkg/dist/embeddings.js";
 import { open } from "../../pkg/dist/index.js";
-import { BLOCK, BLOCK_BYTES, pack } from "../../pkg/bin/int8.mjs";
+import { openSafetensors } from "../../pkg/bin/safetensors.mjs";
+import { convertWeights } from "../../pkg/bin/weights.mjs";
+import * as int4 from "../../pkg/bin/int4.mjs";
+import * as int8 from "../../pkg/bin/int8.mjs";
 
 const root = mkdtempSync(join(tmpdir(), "convert-"));
 after(() => rmSync(root, { recursive: true }));
@@ -61,14 +64,74 @@ test("a converted folder is the one that is kept, byte for byte", () => {
   });
 });
 
-test("MiniLM takes at most 25 MB, and is as near as 0.999", () => {
-  const out = join(root, "minilm");
-  const { status, stdout, stderr } = run("convert", "models/minilm", out);
+for (const [dtype, most, least] of [
+  ["int8", 25, 0.999],
+  ["int4", 16, 0.99],
+]) {
+  test(`MiniLM takes at most ${most} MB as ${dtype}, and is as near as ${least}`, () => {
+    const out = join(root, `minilm-${dtype}`);
+    const { status, stdout, stderr } = run(
+      ...["convert", "models/minilm", out, "--dtype", dtype],
+    );
+    assert.equal(status, 0, stderr);
+    const [, size] = /: ([\d.]+) MB of weights/.exec(stdout);
+    const [, cosine] = /: (0\.\d+)$/m.exec(stdout);
+    assert.ok(Number(size) <= most, `${size} MB`);
+    assert.ok(Number(cosine) >= least, cosine);
+  });
+}
+
+test("a folder of int4 may have blocks of int8 beside, and loads as one", async () => {
+  const out = join(root, "tiny-int4");
+  const words = ["convert", "tests/data/tiny-model", out, "--dtype", "int4"];
+  const { status, stdout, stderr } = run(...words);
   assert.equal(status, 0, stderr);
-  const [, size] = /: ([\d.]+) MB of weights/.exec(stdout);
-  const [, cosine] = /: (0\.\d+)$/m.exec(stdout);
-  assert.ok(Number(size) <= 25, `${size} MB`);
-  assert.ok(Number(cosine) >= 0.999, cosine);
+  assert.match(
+    stdout,
+    /MB of weights instead of 0\.3 \(\d of \d layers as int8\)/,
+  );
+  const { storage } = JSON.parse(readFileSync(join(out, "framebatch.json")));
+  assert.equal(storage, "int4");
+  const [written, kept] = [out, "tests/data/tiny-model-int4"].map((at) =>
+    readFileSync(join(at, "model.safetensors")),
+  );
+  assert.ok(written.equals(kept), "the folder is the one that is kept");
+  const header = readFileSync(join(out, "model.safetensors")).subarray(8);
+  for (const bytes of [int4.BLOCK_BYTES, int8.BLOCK_BYTES]) {
+    const shape = new RegExp(`"dtype":"U8","shape":\\[\\d+,${bytes}\\]`);
+    assert.match(header.toString("latin1"), shape);
+  }
+  const gpu = await open({ engine: "cpu", flush: "eager" });
+  for (const options of [{}, { dtype: "auto" }, { dtype: "int4" }]) {
+    const { info } = await gpu.embedder(out, options);
+    assert.equal(info.dtype, "mixed");
+    assert.ok(info.fidelity >= 0.99 && info.fidelity < 1, info.fidelity);
+  }
+  for (const dtype of ["f32", "int8"]) {
+    await assert.rejects(gpu.embedder(out, { dtype }), {
+      code: "unsupported",
+      message: new RegExp(`is stored as int4, which cannot be had as ${dtype}`),
+    });
+  }
+  await gpu.dispose();
+});
+
+test("parts of one matrix in blocks of two kinds are refused", async () => {
+  const out = join(root, "tiny-parts");
+  const folder = "tests/data/tiny-model";
+  cpSync(folder, out, { recursive: true });
+  const source = await openSafetensors(join(folder, "model.safetensors"));
+  await convertWeights(source, join(out, "model.safetensors"), ({ name }) =>
+    /query/.test(name) ? "int8" : "int4",
+  );
+  await source.close();
+  const gpu = await open({ engine: "cpu", flush: "eager" });
+  await assert.rejects(gpu.embedder(out), {
+    code: "invalid-input",
+    message:
+      /is stored in another way than .*query.*; convert the folder again/,
+  });
+  await gpu.dispose();
 });
 
 test("a reranker and families with tables of odd sizes are converted, too", async () => {
@@ -77,6 +140,12 @@ test("a reranker and families with tables of odd sizes are converted, too", asyn
     const { status, stderr } = run("convert", `tests/data/models/${name}`, out);
     assert.equal(status, 0, `${name}: ${stderr}`);
   }
+  const four = run(
+    ...["convert", "tests/data/models/reranker-bert", join(root, "four")],
+    ...["--dtype", "int4"],
+  );
+  assert.equal(four.status, 1);
+  assert.match(four.stderr, /is a reranker, .*convert it with --dtype int8/);
   // A reranker has no vectors that converting could compare.
   const oracle = "tests/data/models/reranker-bert/oracle.json";
   const { pairs } = JSON.parse(readFileSync(oracle, "utf8"));
@@ -90,42 +159,63 @@ test("a reranker and families with tables of odd sizes are converted, too", asyn
   await gpu.dispose();
 });
 
-test("numbers are packed as the library packs them", async () => {
+/** The numbers of blocks: what is in a place, by the definition of the format. */
+const NUMBERS = {
+  int8: (view, at, place) => view.getInt8(at + place),
+  int4: (view, at, place) =>
+    ((view.getUint8(at + (place >> 1)) >> (4 * (place & 1))) & 15) - 8,
+};
+
+for (const [dtype, { BLOCK_BYTES, pack }] of [
+  ["int8", int8],
+  ["int4", int4],
+]) {
+  test(`numbers are packed as the library packs them, as ${dtype}`, () =>
+    holdPacking(dtype, BLOCK_BYTES, pack));
+}
+
+async function holdPacking(dtype, BLOCK_BYTES, pack) {
+  const { BLOCK } = int8;
+  const [largest, refused] = { int8: [65_008, 65_009], int4: [4_094, 4_095] }[
+    dtype
+  ];
   let seed = 1;
   const random = () => {
     seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
     return seed / 2 ** 32 - 0.5;
   };
-  const scales = [1, 1e-3, 1e-6, 1e-9, 1e-30, 6e4, 2 ** -14, 0];
+  const scales = [1, 1e-3, 1e-6, 1e-9, 1e-30, largest / 1.1, 2 ** -14, 0];
   const floats = Float32Array.from(
     { length: 64 * BLOCK },
     (_, i) => 2 * random() * scales[Math.floor(i / 32) % scales.length],
   );
   // Ties, and the ends of what is held.
   floats.set([127, 0.5, 1.5, 2.5, -0.5, -1.5, 126.5, -127], 0);
-  floats.set([65008, -65008], 32);
+  floats.set([7, -8, 3.5, -4.5, 0.5, -1.5], 64);
+  floats.set([largest, -largest], 32);
   const gpu = await open({ engine: "cpu", flush: "eager" });
-  const kept = await gpu
-    .tensor(floats, [floats.length], { dtype: "int8" })
-    .read();
+  const kept = await gpu.tensor(floats, [floats.length], { dtype }).read();
   await gpu.dispose();
-  const bytes = new DataView(pack(floats).buffer);
+  const view = new DataView(pack(floats).buffer);
   kept.forEach((expected, i) => {
     const at = Math.floor(i / BLOCK) * BLOCK_BYTES;
     const place = i % BLOCK;
-    const bits = bytes.getUint16(at + BLOCK + 2 * (place >> 5), true);
-    const scale = (1024 + (bits & 1023)) * 2 ** ((bits >> 10) - 25 - 7);
-    const found = Math.fround(bytes.getInt8(at + place) * scale);
+    const scales = at + BLOCK_BYTES - 4;
+    const bits = view.getUint16(scales + 2 * (place >> 5), true);
+    const magnitude = (1024 + (bits & 1023)) * 2 ** (((bits >> 10) & 31) - 32);
+    const scale = bits & 0x8000 ? -magnitude : magnitude;
+    const found = Math.fround(NUMBERS[dtype](view, at, place) * scale);
     assert.ok(
       found === expected,
       `${floats[i]} at ${i}: ${found}, ${expected}`,
     );
   });
-  for (const wrong of [NaN, Infinity, 65009]) {
+  for (const wrong of [NaN, Infinity, refused]) {
     const some = new Float32Array(BLOCK).fill(wrong);
-    assert.throws(() => pack(some), /int8 holds magnitudes below 65,009/);
+    const said = { message: new RegExp(`^${dtype} holds magnitudes below`) };
+    assert.throws(() => pack(some), said);
   }
-});
+}
 
 test("references are compared, and refused by field", async () => {
   const home = "tests/data/tiny-model-int8";
@@ -236,7 +326,7 @@ test("what cannot be done is said, with a status", () => {
     [
       ["convert", "a", "b", "--dtype", "q2"],
       2,
-      /--dtype must be int8, got 'q2'/,
+      /--dtype must be int8 or int4, got 'q2'/,
     ],
     [["convert", "a", "b", "--fast"], 2, /there is no option --fast/],
     [["convert", "tests/none", join(root, "x")], 1, /tests\/none/],

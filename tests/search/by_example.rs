@@ -147,6 +147,14 @@ fn wrong_input_is_refused_by_name() {
             &format!("index: dim is {dim}, but vectors have 1 to 4096 floats"),
         );
     }
+    let nibbles = IndexConfig {
+        packing: Some(Packing::Int4),
+        ..config(2, Metric::Dot)
+    };
+    refused(
+        gpu.index(&[], nibbles).map(drop),
+        "index: vectors are never kept as int4; take int8, or 16 bits",
+    );
     let halves = IndexConfig {
         packing: Some(Packing::F16),
         ..config(2, Metric::Dot)

@@ -100,6 +100,7 @@ fn packing_is_as_far_off_as_it_says() {
                     Some(Packing::F16) => (x.abs() / 2048.0).max(2_f64.powi(-25)),
                     Some(Packing::Bf16) => x.abs() / 256.0,
                     Some(Packing::Int8) => largest / 253.9,
+                    Some(Packing::Int4) => unreachable!("no index has int4"),
                 };
                 assert!(
                     (x - kept).abs() <= bound,

@@ -95,6 +95,7 @@ fn tensors_are_packed_as_the_host_packs_arrays() {
                         Some(Packing::F16) => 2.0 / 2048.0,
                         Some(Packing::Bf16) => 2.0 / 256.0,
                         Some(Packing::Int8) => 1.01 / 127.0,
+                        Some(Packing::Int4) => unreachable!("no index has int4"),
                     };
                     assert!(off <= bound, "{case}: off by {off}");
                 }

@@ -92,7 +92,7 @@ function check(
   if (dtype !== undefined && !dtypes.includes(dtype)) {
     throw invalid(
       about,
-      `dtype must be 'f32', 'f16', 'bf16', 'int8' or 'auto', got '${String(dtype)}'`,
+      `dtype must be 'f32', 'f16', 'bf16', 'int8', 'int4' or 'auto', got '${String(dtype)}'`,
     );
   }
   const most = 2 ** 32 - 1;

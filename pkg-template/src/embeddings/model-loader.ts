@@ -254,7 +254,7 @@ async function compare(
   model: Model,
   { signal }: EmbedderOptions,
 ): Promise<void> {
-  const { references } = weights;
+  const { references, blocks } = weights;
   if (references.length === 0) return;
   try {
     const cosines = references.map(async ({ ids, vector }) => {
@@ -263,7 +263,7 @@ async function compare(
       return cosine(await calls.take<Float32Array>(operands, options), vector);
     });
     model.fidelity = Math.min(1, ...(await Promise.all(cosines)));
-    encoder.checkFidelity(model.dtype, model.fidelity);
+    encoder.checkFidelity(blocks!, model.fidelity);
   } catch (error) {
     embedder.dispose();
     throw error;
@@ -304,7 +304,7 @@ async function upload(
   const test = testOf(calls, parts, how);
   const place = (at: number, node: Node, dtype: string): void => {
     nodes[at] = node;
-    if (!list.isConverted) test?.arrived(at, node, dtype);
+    if (list.blocks === undefined) test?.arrived(at, node, dtype);
     calls.residents.makeResident(node);
   };
   const take = async (name: string, file: OpenFile): Promise<void> => {
@@ -313,7 +313,7 @@ async function upload(
     const header = bytesFor(length);
     await bytes.fill(header);
     const tensors = tensorsOf(name, header, file.size);
-    const sources = list.sources(name, tensors);
+    const sources = list.sources(name, tensors, keeping.dtype);
     const total = 8 + header.length + (tensors.at(-1)?.end ?? 0);
     if (file === first) {
       bytes.report = (loaded) => options.onProgress?.({ loaded, total });
@@ -346,8 +346,9 @@ async function upload(
     }
     const matrices = nodes.filter((_, at) => list.weights[at].isMatrix);
     const references = await referencesOf(folder, encoder, list, how);
-    const fidelity = list.isConverted ? undefined : test?.finish();
-    return { nodes, matrices, fidelity, references };
+    const { blocks } = list;
+    const fidelity = blocks === undefined ? test?.finish() : undefined;
+    return { nodes, matrices, fidelity, references, blocks };
   } catch (error) {
     dropAll(calls, nodes);
     throw error;
@@ -360,12 +361,12 @@ async function upload(
 async function referencesOf(
   folder: Folder,
   { config }: ModelEncoder,
-  { isConverted }: WeightList,
+  { blocks }: WeightList,
   { task, options }: Loading,
 ): Promise<Reference[]> {
   // Vectors that were cut have other directions, and a reranker has none.
   const isWhole = !task.isReranker && task.dimensions === 0;
-  if (!isConverted || !isWhole || options.verify === false) return [];
+  if (blocks === undefined || !isWhole || options.verify === false) return [];
   return readReferences(folder, config);
 }
 

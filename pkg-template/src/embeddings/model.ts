@@ -35,6 +35,8 @@ export interface LoadedWeights {
   readonly fidelity: number | undefined;
   /** Texts' vectors before the folder was converted, in place of a self-test. */
   readonly references: readonly Reference[];
+  /** The type of a converted folder's blocks; undefined for any other. */
+  readonly blocks: keyof typeof PACKED | undefined;
 }
 
 /** The tokens of a text, and the vector that it had. */

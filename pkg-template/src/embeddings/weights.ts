@@ -10,7 +10,7 @@ import { PACKED, RESIDENT } from "../tensor/codes.js";
 import type { StorageType } from "../tensor/input.js";
 import { input, type Node } from "../tensor/node.js";
 import { shapeOf, text } from "../tensor/shape.js";
-import { AUTO, TensorStorage } from "../tensor/storage.js";
+import { AUTO, BLOCK_BYTES, TensorStorage } from "../tensor/storage.js";
 import { halvesOf, widen } from "./half-floats.js";
 import { type Stored, wrongFile } from "./safetensors.js";
 import { ABOUT } from "./source.js";
@@ -19,10 +19,12 @@ import type { ModelEncoder } from "./wasm-instance.js";
 /** The parts that weights play, by their numbers. */
 const Role = { matrix: 0, laidOut: 2, computed: 3 } as const;
 
-/** The words of a weight on the page: floats, 16-bit ones, or blocks of int8 as the device has them. */
-export type Memory = Floats | Uint16Array<ArrayBuffer> | Blocks;
+/** The words of a weight on the page: floats, 16-bit ones, or blocks as the device has them. */
+export type Memory =
+  Floats | Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer>;
 
-type Blocks = Uint32Array<ArrayBuffer>;
+/** The types that a file may have in blocks, as `framebatch convert` writes them. */
+type Blocks = "int8" | "int4";
 
 type Floats = Float32Array<ArrayBuffer>;
 
@@ -70,7 +72,9 @@ export class Weight {
   target(source: Stored, keeping: Keeping): Uint8Array {
     const { dtype } = source;
     if (this.role === Role.laidOut) return this.floatsOf(source, keeping);
-    if (dtype === BLOCKS) return this.blocks(source, keeping);
+    const blocks = blocksOf(source);
+    if (blocks !== undefined)
+      return this.blocks(source, PACKED[blocks], keeping);
     const home = this.homeFor(keeping);
     const isHalves =
       this.sources.every((other) => other.dtype === dtype) &&
@@ -102,19 +106,13 @@ export class Weight {
   }
 
   /** Memory in the weight for the blocks of a source, which go to the device as they are. */
-  private blocks(source: Stored, { dtype, keep }: Keeping): Uint8Array {
-    if (dtype !== "auto" && dtype !== "int8") {
-      throw new FramebatchError(
-        "unsupported",
-        `${ABOUT}: tensor '${source.name}' is stored as int8, which cannot be had as ${dtype}; leave dtype out, or load the folder that it was converted from`,
-      );
-    }
+  private blocks(source: Stored, home: number, keeping: Keeping): Uint8Array {
     if (this.storage === undefined) {
       const { count } = shapeOf(ABOUT, this.dims);
-      const words = Math.ceil(count / 64) * 17;
+      const words = (Math.ceil(count / 64) * BLOCK_BYTES[home]!) / 4;
       const memory = allocate(wantOf(words * 4), () => new Uint32Array(words));
-      this.isKept = keep;
-      this.storage = this.stored(memory, PACKED.int8);
+      this.isKept = keeping.keep;
+      this.storage = this.stored(memory, home);
     }
     const { length, at, memory } = this.section(source);
     return new Uint8Array(memory.buffer, at * 4, length * 4);
@@ -199,8 +197,8 @@ interface Wanted {
 /** The weights of a model, and the tensors of files that each is made of. */
 export class WeightList {
   readonly weights: Weight[] = [];
-  /** Whether a file holds blocks of int8, as `framebatch convert` writes them. */
-  isConverted = false;
+  /** The type of a converted folder's blocks, of several the one with the fewest bits; undefined where no file has blocks. */
+  blocks: Blocks | undefined;
   /** The numbers of those that no file has. */
   readonly computed: number[] = [];
   /** The tensors that are needed, by file. */
@@ -241,10 +239,14 @@ export class WeightList {
   }
 
   /**
-   * The weight of each of a file's tensors that is needed. Throws for what is missing or of another
-   * shape or type.
+   * The weight of each of a file's tensors that is needed. Throws for what is missing, of another
+   * shape or type, or cannot be had as `dtype`.
    */
-  sources(file: string, tensors: readonly Stored[]): Map<Stored, Weight> {
+  sources(
+    file: string,
+    tensors: readonly Stored[],
+    dtype: StorageType,
+  ): Map<Stored, Weight> {
     const wanted = this.files.get(file)!;
     const stored = new Map(tensors.map((tensor) => [tensor.name, tensor]));
     const [first] = wanted;
@@ -262,26 +264,51 @@ export class WeightList {
       }
       check(file, source, dims);
       weight.sources[place] = source;
-      this.isConverted ||= source.dtype === BLOCKS;
+      const blocks = blocksOf(source);
+      if (blocks !== blocksOf(weight.sources[0])) {
+        throw wrongFile(
+          file,
+          `tensor '${whole}' is stored in another way than '${weight.sources[0].name}'; convert the folder again`,
+        );
+      }
+      if (this.blocks !== "int4") this.blocks = blocks ?? this.blocks;
       sources.set(source, weight);
     }
+    this.checkDtype(sources, dtype);
     return sources;
+  }
+
+  private checkDtype(
+    sources: ReadonlyMap<Stored, Weight>,
+    dtype: StorageType,
+  ): void {
+    if (dtype === "auto" || dtype === this.blocks) return;
+    for (const source of sources.keys()) {
+      if (blocksOf(source) === undefined) continue;
+      throw new FramebatchError(
+        "unsupported",
+        `${ABOUT}: tensor '${source.name}' is stored as ${this.blocks}, which cannot be had as ${dtype}; leave dtype out, or load the folder that it was converted from`,
+      );
+    }
   }
 }
 
-/** The type of tensors that hold blocks of int8: 64 numbers of a byte, and two scales. */
-const BLOCKS = "U8";
+/** The type of a tensor of blocks; undefined for any other. */
+function blocksOf({ dtype, shape }: Stored): Blocks | undefined {
+  const types = ["int8", "int4"] as const;
+  const [, bytes] = shape;
+  return dtype === "U8"
+    ? types.find((type) => BLOCK_BYTES[PACKED[type]] === bytes)
+    : undefined;
+}
 
 const dimsOf = (text: string): number[] => text.split(",").map(Number);
 
-function check(
-  file: string,
-  { name, dtype, shape }: Stored,
-  whole: readonly number[],
-): void {
+function check(file: string, source: Stored, whole: readonly number[]): void {
+  const { name, dtype, shape } = source;
   const count = whole.reduce(times, 1);
-  const isBlocks = dtype === BLOCKS && shape[1] === 68;
-  const dims = isBlocks ? [Math.ceil(count / 64), 68] : whole;
+  const isBlocks = blocksOf(source) !== undefined;
+  const dims = isBlocks ? [Math.ceil(count / 64), shape[1]] : whole;
   if (shape.join() !== dims.join()) {
     throw wrongFile(
       file,

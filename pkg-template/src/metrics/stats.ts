@@ -75,6 +75,7 @@ export interface Stats {
     f16: number;
     bf16: number;
     int8: number;
+    int4: number;
   };
   /** Pipelines made, and uses of one that was there. */
   pipelines: { compiled: number; reused: number };
@@ -196,7 +197,7 @@ export function openingStats(calls: number): Stats {
     ranOn: { gpu: 0, cpu: 0 },
     fallbacks: 0,
     pool: { bytes: 0, peakBytes: 0, buffers: 0, liveBytes: 0, hostBytes: 0 },
-    tensors: { bytes: 0, f32: 0, f16: 0, bf16: 0, int8: 0 },
+    tensors: { bytes: 0, f32: 0, f16: 0, bf16: 0, int8: 0, int4: 0 },
     pipelines: { compiled: 0, reused: 0 },
   };
 }

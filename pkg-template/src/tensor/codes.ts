@@ -94,6 +94,7 @@ export const PACKED = {
   f16: 2,
   bf16: 3,
   int8: 4,
+  int4: 5,
 } as const;
 
 /** Dimensions that a tensor may have. */

@@ -20,9 +20,10 @@ import type { TensorSession } from "./tensor-session.js";
  * that by 2⁻²⁵, or a device gives 0; from 65,520 on it is infinite), and 2⁻⁸ as bf16, over
  * the whole range. `int8` takes 0.27 of it: whole numbers and a scale for every 32
  * neighbors in row-major order, off by at most 1/253 of the largest magnitude among them,
- * or 2⁻²²; it holds magnitudes below 65,009 and no NaN. `auto` is f16 on a hardware GPU,
- * for data of 16,384 elements or more in which no value is too large for it, and f32
- * otherwise.
+ * or 2⁻²²; it holds magnitudes below 65,009 and no NaN. `int4` takes 0.14 in the same way,
+ * off by at most 1/5, and by a tenth or less for nearly all; magnitudes below 4,095. `auto` is
+ * f16 on a hardware GPU, for data of 16,384 elements or more in which no value is too large
+ * for it, and f32 otherwise.
  */
 export type StorageType = "f32" | keyof typeof PACKED | "auto";
 
@@ -103,6 +104,6 @@ function homeOf(
   if (Object.hasOwn(PACKED, dtype)) return PACKED[dtype];
   throw invalid(
     about,
-    `dtype must be 'f32', 'f16', 'bf16', 'int8' or 'auto', got '${dtype as string}'`,
+    `dtype must be 'f32', 'f16', 'bf16', 'int8', 'int4' or 'auto', got '${dtype as string}'`,
   );
 }

@@ -140,17 +140,24 @@ export class TensorStorage {
   }
 }
 
+/** Bytes of a block of 64 numbers, by the homes of data that lies in blocks. */
+export const BLOCK_BYTES: Readonly<Partial<Record<number, number>>> = {
+  [PACKED.int8]: 68,
+  [PACKED.int4]: 36,
+};
+
 /** Whether a page's data is in the format in which the device keeps it. */
 export function isPacked(memory: Span["memory"], home: number): boolean {
   return (
     memory instanceof Uint16Array ||
-    (memory instanceof Uint32Array && home === PACKED.int8)
+    (memory instanceof Uint32Array && BLOCK_BYTES[home] !== undefined)
   );
 }
 
 /** Bytes that a tensor takes of its buffer. */
 export function bytesOf({ words, home }: TensorStorage): number {
-  if (home === PACKED.int8) return Math.ceil(words / 64) * 68;
+  const block = BLOCK_BYTES[home];
+  if (block !== undefined) return Math.ceil(words / 64) * block;
   return home === RESIDENT ? words * 4 : Math.ceil(words / 2) * 4;
 }
 

@@ -168,7 +168,7 @@ impl Chain {
                 return Err(refuse(|| {
                     [
                         op.name(),
-                        ": a chain has at most 1024 nodes; read an intermediate result",
+                        ": a chain has at most 4096 nodes; read an intermediate result",
                     ]
                     .concat()
                 }));

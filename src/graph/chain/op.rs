@@ -25,6 +25,7 @@ impl Home {
         Home::Packed(Packing::F16),
         Home::Packed(Packing::Bf16),
         Home::Packed(Packing::Int8),
+        Home::Packed(Packing::Int4),
     ];
 
     /// How the data is packed, if it is packed.

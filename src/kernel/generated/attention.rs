@@ -241,7 +241,7 @@ fn operands(stage: &Stage, layout: &Layout, of: &Attention) -> String {
             _ => unreachable!("a scale comes with the call"),
         }
     );
-    let [_, k, v] = of.loads.map(|load| stage.loads[load as usize].binding);
+    let [_, k, v] = of.loads.map(|load| &stage.loads[load as usize]);
     text += &quads("quads_of_keys", [k, v]);
     text += "fn find_stack(entry: u32, stack: u32) -> vec3<u32> {\n";
     coordinates(&mut text, "c", "stack", stack, layout.outer);

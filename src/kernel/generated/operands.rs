@@ -28,7 +28,7 @@ impl Reads {
     /// The type of a binding's elements.
     pub(super) fn words(self, packing: Option<Packing>) -> &'static str {
         match (self, packing) {
-            (Reads::Single, _) | (_, Some(Packing::Int8)) => "u32",
+            (Reads::Single, _) | (_, Some(Packing::Int8 | Packing::Int4)) => "u32",
             (_, Some(Packing::F16 | Packing::Bf16)) => "vec2<u32>",
             (_, None) => "vec4<u32>",
         }
@@ -47,15 +47,24 @@ pub(super) fn readers(text: &mut String, stage: &Stage, reads: Reads) {
             (Some(Packing::Bf16), _) => BF16_FOUR,
             (Some(Packing::Int8), Reads::Single) => INT8,
             (Some(Packing::Int8), _) => INT8_FOUR,
+            (Some(Packing::Int4), Reads::Single) => INT4,
+            (Some(Packing::Int4), _) => INT4_FOUR,
         };
         *text += &reader.replace('#', &binding.to_string());
     }
 }
 
-/// A function that bounds the quads of the smaller of two bindings: an element of a binding holds
-/// at most a quad, however the operand is packed.
-pub(super) fn quads(name: &str, [a, b]: [u32; 2]) -> String {
-    format!("fn {name}() -> u32 {{ return min(arrayLength(&in{a}), arrayLength(&in{b})); }}\n")
+/// A function that bounds the quads of the smaller of two operands.
+pub(super) fn quads(name: &str, operands: [&Load; 2]) -> String {
+    let [a, b] = operands.map(|load| {
+        let length = format!("arrayLength(&in{})", load.binding);
+        // An element of a binding holds at most a quad, but for a word of eight numbers.
+        match load.packing {
+            Some(Packing::Int4) => format!("2u * {length}"),
+            None | Some(Packing::F16 | Packing::Bf16 | Packing::Int8) => length,
+        }
+    });
+    format!("fn {name}() -> u32 {{ return min({a}, {b}); }}\n")
 }
 
 /// An expression of the bits of four neighbors, the quad of this number.
@@ -133,6 +142,28 @@ fn read#(at: U) -> U {
 let p = at / 4u + at / 64u;
 let q = vec4<i32>(U(in#[p.x], in#[p.y], in#[p.z], in#[p.w]) << (24u - at % 4u * 8u)) >> U(24u);
 let b = at / 64u * 17u + 16u;
+let s = (U(in#[b.x], in#[b.y], in#[b.z], in#[b.w]) >> (at / 32u % 2u * 16u)) & U(0xffffu);
+let f = F(unpack2x16float(s.x | (s.y << 16u)), unpack2x16float(s.z | (s.w << 16u)));
+return bitcast<U>(F(q) * f * 0.0078125);
+}
+";
+
+const INT4: &str = "fn read#(at: u32) -> u32 {
+let q = i32((in#[at / 8u + at / 64u] >> (at % 8u * 4u)) & 15u) - 8;
+let s = in#[at / 64u * 9u + 8u] >> (at / 32u % 2u * 16u);
+return bitcast<u32>(f32(q) * unpack2x16float(s).x * 0.0078125);
+}
+";
+
+const INT4_FOUR: &str = "fn quad#(i: u32) -> U {
+let q = vec4<i32>((U(in#[i / 2u + i / 16u] >> (i % 2u * 16u)) >> U(0u, 4u, 8u, 12u)) & U(15u)) - 8;
+let s = in#[i / 16u * 9u + 8u] >> (i / 8u % 2u * 16u);
+return bitcast<U>(F(q) * unpack2x16float(s).x * 0.0078125);
+}
+fn read#(at: U) -> U {
+let p = at / 8u + at / 64u;
+let q = vec4<i32>((U(in#[p.x], in#[p.y], in#[p.z], in#[p.w]) >> (at % 8u * 4u)) & U(15u)) - 8;
+let b = at / 64u * 9u + 8u;
 let s = (U(in#[b.x], in#[b.y], in#[b.z], in#[b.w]) >> (at / 32u % 2u * 16u)) & U(0xffffu);
 let f = F(unpack2x16float(s.x | (s.y << 16u)), unpack2x16float(s.z | (s.w << 16u)));
 return bitcast<U>(F(q) * f * 0.0078125);

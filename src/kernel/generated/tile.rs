@@ -26,8 +26,8 @@ pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows, tile: Tile) -> S
     for (name, word) in words {
         put!(&mut text, "const {name} = {word}u;\n");
     }
-    let [a, b] = tile.factors.map(|load| stage.loads[load as usize].binding);
-    text += &quads("quads_of_factors", [a, b]);
+    let factors = tile.factors.map(|load| &stage.loads[load as usize]);
+    text += &quads("quads_of_factors", factors);
     for (place, name) in ["left", "right"].iter().enumerate() {
         let load = tile.factors[place];
         let of = &stage.loads[load as usize];

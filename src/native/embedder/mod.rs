@@ -224,6 +224,7 @@ impl Embedder {
             Some(Packing::F16) => Storage::F16,
             Some(Packing::Bf16) => Storage::Bf16,
             Some(Packing::Int8) => Storage::Int8,
+            Some(Packing::Int4) => Storage::Int4,
         }
     }
 

@@ -52,8 +52,8 @@ impl SelfTest<'_, '_> {
         files: &ModelFiles<'_>,
         tokenizer: &Split,
     ) -> Result<Option<f32>, Error> {
-        if self.stored.is_converted(self.list) {
-            return self.compare(&references(files, self.config)?);
+        if let Some(blocks) = self.stored.blocks {
+            return self.compare(blocks, &references(files, self.config)?);
         }
         let Some(first) = (0..self.list.len()).find(|at| self.is_cut(*at)) else {
             return Ok(Some(1.0));
@@ -82,7 +82,7 @@ impl SelfTest<'_, '_> {
 
     /// The least cosine with the vectors that a converted folder has; `None` where these are not to
     /// be compared: vectors that were cut have other directions, and a reranker has none.
-    fn compare(&self, references: &[Reference]) -> Result<Option<f32>, Error> {
+    fn compare(&self, blocks: Packing, references: &[Reference]) -> Result<Option<f32>, Error> {
         let is_whole = self.task == Task::Embed { dimensions: None };
         let is_sent = self.replica.gpu.shared().purpose == Purpose::Send;
         if references.is_empty() || !is_whole || !is_sent {
@@ -104,7 +104,7 @@ impl SelfTest<'_, '_> {
             // Written so that NaN is the least.
             least = if least <= next { least } else { next };
         }
-        check_fidelity("int8", least)?;
+        check_fidelity(blocks.name(), least)?;
         Ok(Some(least))
     }
 
@@ -266,10 +266,5 @@ fn answers(calls: Vec<[Call<f32>; 2]>) -> Result<Vec<Pair>, Error> {
 }
 
 fn name(home: Home) -> &'static str {
-    match home.packing() {
-        None => "f32",
-        Some(Packing::F16) => "f16",
-        Some(Packing::Bf16) => "bf16",
-        Some(Packing::Int8) => "int8",
-    }
+    home.packing().map_or("f32", Packing::name)
 }

@@ -16,7 +16,12 @@ const MAX_HEADER: u64 = 100_000_000;
 
 /// The files that a model's tensors are in. All tensors were found, with their shapes.
 #[derive(Debug)]
-pub(super) struct StoredWeights<'a>(Vec<WeightFile<'a>>);
+pub(super) struct StoredWeights<'a> {
+    files: Vec<WeightFile<'a>>,
+    /// The packing of a converted folder's blocks, of several the one with the fewest bits; `None`
+    /// where no file has blocks.
+    pub(super) blocks: Option<Packing>,
+}
 
 impl<'a> StoredWeights<'a> {
     /// Reads the headers of the files, and checks that these tensors are there.
@@ -25,17 +30,24 @@ impl<'a> StoredWeights<'a> {
         config: &Config,
         weights: &[Weight],
     ) -> Result<StoredWeights<'a>, Error> {
-        let mut stored = StoredWeights(Vec::new());
+        let mut stored = StoredWeights {
+            files: Vec::new(),
+            blocks: None,
+        };
         for weight in weights.iter().filter(|weight| !weight.parts.is_empty()) {
             let name = weight.source.file();
-            if !stored.0.iter().any(|file| file.name == name) {
+            if !stored.files.iter().any(|file| file.name == name) {
                 let mut file = WeightFile::open(files, name)?;
                 file.find_prefix(config, weight);
-                stored.0.push(file);
+                stored.files.push(file);
             }
-            let file = stored.of(weight);
             for part in &weight.parts {
-                file.kind(weight, part)?;
+                match stored.of(weight).kind(weight, part)? {
+                    Kind::Blocks(packing) if stored.blocks != Some(Packing::Int4) => {
+                        stored.blocks = Some(packing);
+                    }
+                    _ => {}
+                }
             }
         }
         Ok(stored)
@@ -52,38 +64,38 @@ impl<'a> StoredWeights<'a> {
         if let Some(floats) = weight.role.computed(config) {
             return TensorData::Floats(&floats).contents(Storage::F32, info);
         }
+        let blocks = self.blocks;
         let file = self.of(weight);
         if weight.role.is_laid_out() {
             let floats = weight.role.lay_out(config, file.floats(weight)?);
             return TensorData::Floats(&floats).contents(Storage::F32, info);
         }
-        file.contents(weight, info, dtype)
+        match blocks.zip(file.blocks(weight)?) {
+            None => file.contents(weight, info, dtype),
+            Some((of_folder, packing)) => {
+                file.check_dtype(weight, of_folder, dtype)?;
+                file.blocks_as_they_are(weight, packing)
+            }
+        }
     }
 
     /// Whether this packing keeps fewer bits of a tensor than the file has.
     pub(super) fn loses(&self, weight: &Weight, packing: Option<Packing>) -> bool {
-        let file = self.0.iter().find(|file| file.name == weight.source.file());
+        let file = self
+            .files
+            .iter()
+            .find(|file| file.name == weight.source.file());
         let as_it_is = match packing {
             None => return false,
             Some(Packing::F16) => Some(Kind::F16),
             Some(Packing::Bf16) => Some(Kind::Bf16),
-            Some(Packing::Int8) => Some(Kind::Int8),
+            Some(blocks) => Some(Kind::Blocks(blocks)),
         };
         let is_kept = |file: &WeightFile<'_>| {
             let mut parts = weight.parts.iter();
             parts.all(|part| file.kind(weight, part).ok() == as_it_is)
         };
         !file.is_some_and(is_kept)
-    }
-
-    /// Whether a file has matrices as blocks of int8.
-    pub(super) fn is_converted(&self, weights: &[Weight]) -> bool {
-        weights.iter().any(|weight| {
-            let file = self.0.iter().find(|file| file.name == weight.source.file());
-            let first = weight.parts.first();
-            let found = first.zip(file).map(|(part, file)| file.kind(weight, part));
-            matches!(found, Some(Ok(Kind::Int8)))
-        })
     }
 
     /// A tensor with all bits of its file, as 32-bit floats.
@@ -98,7 +110,7 @@ impl<'a> StoredWeights<'a> {
 
     fn of(&mut self, weight: &Weight) -> &mut WeightFile<'a> {
         let name = weight.source.file();
-        let file = self.0.iter_mut().find(|file| file.name == name);
+        let file = self.files.iter_mut().find(|file| file.name == name);
         file.expect("every weight's file was opened")
     }
 }
@@ -120,13 +132,12 @@ enum Kind {
     F32,
     F16,
     Bf16,
-    /// Blocks of [`Packing::Int8`], as a converted folder has them.
-    Int8,
+    /// Blocks of this packing, as a converted folder has them.
+    Blocks(Packing),
 }
 
-/// Elements and bytes of a block of int8.
-const BLOCK: u64 = 64;
-const BLOCK_BYTES: u64 = 68;
+/// Elements of a block.
+const BLOCK: u32 = 64;
 
 impl<'a> WeightFile<'a> {
     /// Reads the header and checks it against the length of the file.
@@ -194,9 +205,6 @@ impl<'a> WeightFile<'a> {
     ) -> Result<Contents, Error> {
         let kinds = weight.parts.iter().map(|part| self.kind(weight, part));
         let kinds = kinds.collect::<Result<Vec<Kind>, Error>>()?;
-        if kinds.contains(&Kind::Int8) {
-            return self.blocks_as(weight, &kinds, dtype);
-        }
         let storage = match (weight.role, dtype) {
             (Role::Matrix, Storage::Auto) if info.software => Storage::F32,
             (Role::Matrix, Storage::Auto) => match kinds[..] {
@@ -228,24 +236,52 @@ impl<'a> WeightFile<'a> {
             })
     }
 
-    /// A tensor of blocks as it is.
-    fn blocks_as(
-        &mut self,
+    /// The packing of a tensor of blocks; `None` for any other.
+    fn blocks(&self, weight: &Weight) -> Result<Option<Packing>, Error> {
+        let kinds = weight.parts.iter().map(|part| self.kind(weight, part));
+        let kinds = kinds.collect::<Result<Vec<Kind>, Error>>()?;
+        let blocks = kinds.iter().find_map(|kind| match kind {
+            Kind::Blocks(packing) => Some(*packing),
+            Kind::F32 | Kind::F16 | Kind::Bf16 => None,
+        });
+        match blocks {
+            Some(packing) if kinds.iter().any(|kind| *kind != Kind::Blocks(packing)) => {
+                let problem = [
+                    "has parts as ",
+                    packing.name(),
+                    " and others; convert the folder again",
+                ];
+                Err(refuse(
+                    &self.name,
+                    &named(&weight.parts[0].name, &problem.concat()),
+                ))
+            }
+            blocks => Ok(blocks),
+        }
+    }
+
+    /// Refuses a dtype in which a converted folder, with blocks of this packing, cannot be had.
+    fn check_dtype(
+        &self,
         weight: &Weight,
-        kinds: &[Kind],
+        of_folder: Packing,
         dtype: Storage,
-    ) -> Result<Contents, Error> {
-        let name = &weight.parts[0].name;
-        if kinds.iter().any(|kind| *kind != Kind::Int8) {
-            let problem = "has parts as int8 and others; convert the folder again";
-            return Err(refuse(&self.name, &named(name, problem)));
+    ) -> Result<(), Error> {
+        match (of_folder, dtype) {
+            (_, Storage::Auto)
+            | (Packing::Int8, Storage::Int8)
+            | (Packing::Int4, Storage::Int4) => Ok(()),
+            _ => Err(Error::Unsupported(format!(
+                "{}: tensor {} is stored as {}, which cannot be had as {dtype:?}; open it with Storage::Auto, or open the folder that it was converted from",
+                self.name,
+                weight.parts[0].name,
+                of_folder.name(),
+            ))),
         }
-        if !matches!(dtype, Storage::Int8 | Storage::Auto) {
-            return Err(Error::Unsupported(format!(
-                "{}: tensor {name} is stored as int8, which cannot be had as {dtype:?}; open it with Storage::Auto, or open the folder that it was converted from",
-                self.name
-            )));
-        }
+    }
+
+    /// The bytes of a tensor of blocks of this packing.
+    fn blocks_as_they_are(&mut self, weight: &Weight, packing: Packing) -> Result<Contents, Error> {
         let mut words = Vec::new();
         for part in &weight.parts {
             let (from, to) = self.info(weight, part)?.data_offsets;
@@ -256,7 +292,7 @@ impl<'a> WeightFile<'a> {
         }
         Ok(Contents {
             words: std::sync::Arc::new(words),
-            packing: Some(Packing::Int8),
+            packing: Some(packing),
             row: 0,
         })
     }
@@ -273,9 +309,13 @@ impl<'a> WeightFile<'a> {
                 Kind::F32 => floats.append(&mut self.read::<f32>(&one)?),
                 Kind::F16 => widen(Packing::F16, &self.read(&one)?, &mut floats),
                 Kind::Bf16 => widen(Packing::Bf16, &self.read(&one)?, &mut floats),
-                Kind::Int8 => {
-                    let problem = "is stored as int8, where it has to have all bits";
-                    return Err(refuse(&self.name, &named(&part.name, problem)));
+                Kind::Blocks(packing) => {
+                    let problem = [
+                        "is stored as ",
+                        packing.name(),
+                        ", where it has to have all bits",
+                    ];
+                    return Err(refuse(&self.name, &named(&part.name, &problem.concat())));
                 }
             }
         }
@@ -338,9 +378,9 @@ impl<'a> WeightFile<'a> {
     fn kind(&self, weight: &Weight, part: &Part) -> Result<Kind, Error> {
         let info = self.info(weight, part)?;
         let mut dims = part.dims.clone();
-        let is_blocks = info.dtype == Dtype::U8 && info.shape.last() == Some(&68);
-        if is_blocks && weight.role == Role::Matrix {
-            dims = blocks_of(&dims);
+        let blocks = packing_of(info).filter(|_| weight.role == Role::Matrix);
+        if let Some(packing) = blocks {
+            dims = dims_of_blocks(packing, &dims);
         }
         let mut given = info.shape.iter().map(|dim| u32::try_from(*dim));
         if info.shape.len() != dims.len() || !dims.iter().all(|dim| given.next() == Some(Ok(*dim)))
@@ -351,12 +391,12 @@ impl<'a> WeightFile<'a> {
             );
             return Err(refuse(&self.name, &named(&part.name, &problem)));
         }
-        match info.dtype {
-            Dtype::F32 => Ok(Kind::F32),
-            Dtype::F16 => Ok(Kind::F16),
-            Dtype::BF16 => Ok(Kind::Bf16),
-            Dtype::U8 if is_blocks => Ok(Kind::Int8),
-            other => {
+        match (info.dtype, blocks) {
+            (_, Some(packing)) => Ok(Kind::Blocks(packing)),
+            (Dtype::F32, _) => Ok(Kind::F32),
+            (Dtype::F16, _) => Ok(Kind::F16),
+            (Dtype::BF16, _) => Ok(Kind::Bf16),
+            (other, None) => {
                 let problem = format!("has elements of {other:?}; F32, F16 and BF16 are read");
                 Err(refuse(&self.name, &named(&part.name, &problem)))
             }
@@ -364,13 +404,20 @@ impl<'a> WeightFile<'a> {
     }
 }
 
-/// The shape of a matrix of these dimensions as blocks of int8.
-fn blocks_of(dims: &[u32]) -> Vec<u32> {
+/// The packing whose blocks a tensor of a file holds, by the bytes of one.
+fn packing_of(info: &TensorInfo) -> Option<Packing> {
+    let holds = |packing: &Packing| {
+        let bytes = packing.words(BLOCK) as usize * 4;
+        info.dtype == Dtype::U8 && info.shape.last() == Some(&bytes)
+    };
+    [Packing::Int8, Packing::Int4].into_iter().find(holds)
+}
+
+/// The shape of a matrix of these dimensions as blocks of this packing.
+fn dims_of_blocks(packing: Packing, dims: &[u32]) -> Vec<u32> {
     let elements: u64 = dims.iter().map(|dim| u64::from(*dim)).product();
-    let blocks = elements.div_ceil(BLOCK);
-    [blocks, BLOCK_BYTES]
-        .map(|dim| u32::try_from(dim).unwrap_or(u32::MAX))
-        .into()
+    let blocks = u32::try_from(elements.div_ceil(BLOCK.into()));
+    vec![blocks.unwrap_or(u32::MAX), packing.words(BLOCK) * 4]
 }
 
 /// Refuses numbers of elements that not every reader can count, where one dimension is 0.

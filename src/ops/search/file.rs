@@ -63,7 +63,7 @@ impl Vectors {
             )));
         }
         let metric = Metric::ALL.get(metric as usize);
-        let mut packings = [None].into_iter().chain(Packing::ALL.map(Some));
+        let mut packings = [None].into_iter().chain(Packing::OF_VECTORS.map(Some));
         let (Some(metric), Some(packing)) = (metric, packings.nth(packing as usize)) else {
             return Err(wrong("there is no such metric or type"));
         };
@@ -130,7 +130,7 @@ fn is_known(packing: Option<Packing>, at: usize, word: u32) -> bool {
     match packing {
         _ if at == 0 => (0.0..=vector_scale(MAX_FLOAT)).contains(&float),
         None => (-MAX_FLOAT..=MAX_FLOAT).contains(&float),
-        Some(Packing::Int8) => true,
+        Some(Packing::Int8 | Packing::Int4) => true,
         Some(Packing::F16) => halves.max() < Some(INFINITE_F16),
         Some(Packing::Bf16) => halves.max() <= Some(MAX_BF16),
     }

@@ -49,7 +49,7 @@ pub struct IndexConfig {
     pub metric: Metric,
     /// How vectors are packed; `None` for 32-bit floats. F16 and Bf16 are as [`Packing`] says; an
     /// Int8 vector is whole numbers from −127 to 127 times a scale of its own, off by at most
-    /// 1/254 of its largest magnitude. Queries and sums are 32-bit floats.
+    /// 1/254 of its largest magnitude. Int4 is refused. Queries and sums are 32-bit floats.
     pub packing: Option<Packing>,
 }
 
@@ -140,12 +140,20 @@ impl IndexConfig {
     }
 
     fn check_self(&self) -> Result<(), Error> {
-        match self.dim {
-            1..=MAX_DIM => Ok(()),
-            dim => Err(invalid(
-                "index",
-                &format!("dim is {dim}, but vectors have 1 to {MAX_DIM} floats"),
-            )),
+        if !(1..=MAX_DIM).contains(&self.dim) {
+            let problem = format!(
+                "dim is {}, but vectors have 1 to {MAX_DIM} floats",
+                self.dim
+            );
+            return Err(invalid("index", &problem));
+        }
+        match self.packing {
+            Some(packing) if !Packing::OF_VECTORS.contains(&packing) => {
+                let name = packing.name();
+                let problem = format!("vectors are never kept as {name}; take int8, or 16 bits");
+                Err(invalid("index", &problem))
+            }
+            _ => Ok(()),
         }
     }
 }

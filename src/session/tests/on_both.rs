@@ -322,6 +322,8 @@ fn calls_leave_the_gpu_with_tensors_that_the_cpu_has_too() {
         (Some(Packing::Bf16), (1 << 17) + 1, false),
         (Some(Packing::Int8), 17 << 12, true),
         (Some(Packing::Int8), (17 << 12) + 17, false),
+        (Some(Packing::Int4), 9 << 12, true),
+        (Some(Packing::Int4), (9 << 12) + 9, false),
     ] {
         let tensor = session.hold();
         let data = vec![7; words];

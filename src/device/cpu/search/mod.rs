@@ -190,7 +190,7 @@ fn unpack(packing: Packing, packed: &[u32], floats: &mut Vec<f32>) {
             for quad in row.chunks_exact(4) {
                 for word in &quad[first..first + words] {
                     match packing {
-                        Packing::Int8 => {
+                        Packing::Int8 | Packing::Int4 => {
                             let bytes = word.to_le_bytes();
                             floats.extend(bytes.map(|byte| f32::from(byte.cast_signed())));
                         }
