@@ -65,8 +65,8 @@ fn query_of(at: u32, step: u32) -> Query {
     q.q0 = query(at + 0u * step, step, SIZE - 0u);
     return q;
 }
-// The products of a query with four keys from this one on, which are in workgroup memory, the first of them there.
-fn scores(q: Query, head: Head, key: u32, at: u32) -> F {
+// The products of a query with four keys in workgroup memory.
+fn scores(q: Query, at: u32) -> F {
     var a = F(); var b = F(); var c = F(); var d = F();
     a = fma(q.q0, keys[at + 0u], a); b = fma(q.q0, keys[at + 1u], b);
     c = fma(q.q0, keys[at + 2u], c); d = fma(q.q0, keys[at + 3u], d);
@@ -127,7 +127,7 @@ fn compute(entry: u32, number: u32, lane: u32) {
             workgroupBarrier();
             for (var i = turn; i < min(TILE, end - first); i += BOTH) {
                 let near = U(first + i) + LANE < limit;
-                let own = biased(scores(q, at, first + i, i * QUADS) * scale, entry, at, row, first + i);
+                let own = biased(scores(q, i * QUADS) * scale, entry, at, row, first + i);
                 var w = select(F(LOWEST), own, near);
                 let top = max(max(w.x, w.y), max(w.z, w.w));
                 // A query that does not attend to its thread's first keys attends to none of that thread's keys.

@@ -10,49 +10,46 @@ use crate::program::{Attention, Layout, QUERIES, Scalar, Stage};
 /// through the keys several times.
 const PART: u32 = 16;
 
+/// The same of long heads, of which a thread holds no query.
+const WIDE_PART: u32 = 16;
+
 /// Quads of a query that a thread holds in registers at most.
 const HELD: u32 = 32;
 
-/// What is done to a query of a longer head, which is read again for every four keys, as are they:
-/// the threads of a workgroup read the same keys at the same time.
-const WIDE: &str = "\
-struct Query { at: u32, step: u32 }
-fn query_of(at: u32, step: u32) -> Query { return Query(at, step); }
-fn scores(q: Query, head: Head, first: u32, at: u32) -> F {
-let step = head.key_step.y;
-let k = U(head.key) + min(U(first) + LANE, U(head.keys - 1u)) * head.key_step.x;
-var a = F(); var b = F(); var c = F(); var d = F();
-for (var i = 0u; i < SIZE; i += 4u) {
-let x = query(q.at + i * q.step, q.step, SIZE - i);
-let s = k + i * step;
-a = fma(x, key(s.x, step, SIZE - i), a);
-b = fma(x, key(s.y, step, SIZE - i), b);
-c = fma(x, key(s.z, step, SIZE - i), c);
-d = fma(x, key(s.w, step, SIZE - i), d);
+/// Whether heads are too long for what a thread holds, so that another template computes them.
+pub(super) fn is_wide(of: &Attention) -> bool {
+    of.size.div_ceil(4) > HELD
 }
-return F(sum_of(a), sum_of(b), sum_of(c), sum_of(d));
-}
-";
 
 /// The text of the hole of the template.
 pub(super) fn body(stage: &Stage, layout: &Layout, of: &Attention) -> String {
     let mut text = operands(stage, layout, of);
     let quads = of.size.div_ceil(4);
     let part = quads.min(PART);
-    let is_wide = quads > HELD;
     // Every device has 16 KiB of workgroup memory.
-    let tile = if quads > PART && !is_wide { 16 } else { 32 };
+    let tile = if quads > PART { 16 } else { 32 };
     for (name, value) in [("QUADS", quads), ("PART", part), ("TILE", tile)] {
         put!(&mut text, "const {name} = {value}u;\n");
     }
-    let keys = if is_wide { 0 } else { tile * quads };
-    copy(&mut text, [keys, tile * part], QUERIES * part);
-    match is_wide {
-        true => text += WIDE,
-        false => query(&mut text, quads),
-    }
+    copy(&mut text, [tile * quads, tile * part], QUERIES * part);
+    query(&mut text, quads);
     bias(&mut text, stage, layout, of);
     sums(&mut text, part);
+    text
+}
+
+/// The text of the hole of the template of long heads.
+pub(super) fn wide_body(stage: &Stage, layout: &Layout, of: &Attention) -> String {
+    let mut text = operands(stage, layout, of);
+    let quads = of.size.div_ceil(4);
+    // Two threads have half of the floats each.
+    let part = quads.div_ceil(2).min(WIDE_PART);
+    put!(
+        &mut text,
+        "const QUADS = {quads}u;\nconst PART = {part}u;\n"
+    );
+    bias(&mut text, stage, layout, of);
+    wide_sums(&mut text, part);
     text
 }
 
@@ -86,7 +83,7 @@ fn bias(text: &mut String, stage: &Stage, layout: &Layout, of: &Attention) {
 }
 
 /// Prints the function that copies so many quads of keys and of values to workgroup memory,
-/// which later holds so many quads of sums. Keys of long heads are not copied.
+/// which later holds so many quads of sums.
 fn copy(text: &mut String, quads: [u32; 2], sums: u32) {
     let each = quads.map(|quads| quads.div_ceil(WORKGROUP));
     let lists = [("key", "first"), ("value", "first, part")];
@@ -140,7 +137,7 @@ fn query(text: &mut String, quads: u32) {
     );
     list(
         text,
-        "fn scores(q: Query, head: Head, key: u32, at: u32) -> F {\nvar a = F(); var b = F(); var c = F(); var d = F();\n",
+        "fn scores(q: Query, at: u32) -> F {\nvar a = F(); var b = F(); var c = F(); var d = F();\n",
         "return F(sum_of(a), sum_of(b), sum_of(c), sum_of(d));\n}\n",
         quads,
         &|text, i| {
@@ -193,6 +190,41 @@ fn sums(text: &mut String, part: u32) {
             );
         },
     );
+    finish(text, part);
+}
+
+/// Prints what is done to each quad of a query's sums, of which a thread has some.
+fn wide_sums(text: &mut String, part: u32) {
+    list(text, "struct Sums {", "}\n", part, &|text, i| {
+        put!(text, "s{i}: F, ");
+    });
+    list(
+        text,
+        "fn scaled(sums: Sums, by: f32) -> Sums {\nvar s = sums;\n",
+        "return s;\n}\n",
+        part,
+        &|text, i| put!(text, "s.s{i} *= by;\n"),
+    );
+    list(
+        text,
+        "fn add(sums: Sums, w: F, at: U, step: u32) -> Sums {\nvar s = sums;\n",
+        "return s;\n}\n",
+        part,
+        &|text, i| {
+            for lane in ["x", "y", "z", "w"] {
+                let at = 4 * i;
+                put!(
+                    text,
+                    "s.s{i} = fma(F(w.{lane}), value(at.{lane} + {at}u * step, step, 4u), s.s{i});\n"
+                );
+            }
+        },
+    );
+    finish(text, part);
+}
+
+/// Prints how sums go to the result.
+fn finish(text: &mut String, part: u32) {
     list(
         text,
         "fn finish(to: u32, column: u32, s: Sums) {\n",

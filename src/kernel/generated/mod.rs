@@ -78,6 +78,7 @@ const TILE: &str = shader!("tile");
 const SMALL_TILE: &str = shader!("small_tile");
 const HEADS: &str = shader!("heads");
 const ATTENTION: &str = shader!("attention");
+const WIDE_ATTENTION: &str = shader!("wide_attention");
 
 /// Complete WGSL source of a stage's kernel, libraries included. The size of tiles matters to
 /// products alone.
@@ -86,6 +87,11 @@ pub fn source(stage: &Stage, tiles: Tiles) -> String {
     let mut products = String::new();
     let (library, template, hole) = match &stage.body {
         Body::Map(map) => ("", MAP, map::body(stage, &layout, map)),
+        Body::Attention(of) if attention::is_wide(of) => (
+            HEADS,
+            WIDE_ATTENTION,
+            attention::wide_body(stage, &layout, of),
+        ),
         Body::Attention(of) => (HEADS, ATTENTION, attention::body(stage, &layout, of)),
         Body::Named(..) | Body::Search(_) => unreachable!("a named kernel is written by hand"),
         Body::Rows(rows) => match rows.width {

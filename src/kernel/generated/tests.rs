@@ -19,6 +19,7 @@ fn templates_are_valid_as_they_lie() {
         ("tile.wgsl", &tiles),
         ("small_tile.wgsl", &tiles),
         ("attention.wgsl", &heads),
+        ("wide_attention.wgsl", &heads),
         ("top_k_scan.wgsl", &["lib/top_k_list.wgsl"]),
     ] {
         let parts = ["lib/segments.wgsl", name];
