@@ -76,7 +76,7 @@ impl WebEncoder {
                 Role::Matrix => "0",
                 Role::Vector => "1",
                 Role::Distances | Role::LessOne | Role::OfHeads => "2",
-                Role::Neighbors | Role::Angles(_) => "3",
+                Role::Slopes | Role::Neighbors | Role::Angles(_) => "3",
             };
             let text = |dims: &[u32]| {
                 let dims: Vec<String> = dims.iter().map(u32::to_string).collect();

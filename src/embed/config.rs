@@ -22,6 +22,8 @@ pub enum Family {
     NomicBert,
     /// GTE, of Alibaba and of Snowflake.
     Gte,
+    /// The second version of Jina's encoders.
+    JinaV2,
     /// The third version of Jina's encoders.
     JinaV3,
     /// Qwen3.
@@ -119,6 +121,17 @@ impl Norms {
         is_embedding_normed: true,
         are_less_one: false,
     };
+}
+
+/// What how far apart two tokens are adds to the score of an attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DistanceBias {
+    /// A number of a table, for each kind of distance and each head (Raffel and others, 2020,
+    /// section 2.1).
+    Learned,
+    /// The distance times a slope of each head, which is negative (Press, Smith and Lewis, ALiBi,
+    /// 2022, section 3), to both sides.
+    Linear,
 }
 
 /// The heads of an attention.
@@ -340,9 +353,8 @@ pub struct Config {
     pub types: u32,
     /// What the rows of words are multiplied by before anything is added.
     pub word_scale: Option<f32>,
-    /// Whether how far apart two tokens are adds to the score of an attention, by one table for all
-    /// layers (Raffel and others, 2020, section 2.1).
-    pub has_distance_bias: bool,
+    /// What how far apart two tokens are adds to the score of an attention, in all layers.
+    pub distance_bias: Option<DistanceBias>,
     /// How queries and keys are turned by their places, in the layers that attend to all tokens.
     pub rotation: Option<Rotation>,
     /// The layers that attend only to neighbors; these turn queries and keys too.

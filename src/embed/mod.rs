@@ -18,8 +18,8 @@ pub mod tokenizer;
 
 pub use activations::Activations;
 pub use config::{
-    Activation, Bias, Biases, Config, Dense, Family, Gate, Heads, Near, NormKind, NormPlace, Norms,
-    Pooling, Rotation, Sight, Source,
+    Activation, Bias, Biases, Config, Dense, DistanceBias, Family, Gate, Heads, Near, NormKind,
+    NormPlace, Norms, Pooling, Rotation, Sight, Source,
 };
 pub use fidelity::{MOST_TOKENS, TEXTS, check_fidelity, cosine, drawn_ids};
 pub use forward::{Tokens, forward, forward_into, numbers};

@@ -39,6 +39,29 @@ fn distances(config: &Config) -> impl Iterator<Item = i32> {
     -reach..=reach
 }
 
+/// Biases that fall with the distance, each head's at a pace of its own. As [`by_distance`] lays them
+/// out.
+#[expect(clippy::cast_possible_truncation, reason = "a table of 32-bit floats")]
+pub(super) fn slopes(config: &Config) -> Vec<f32> {
+    let count = config.heads.count;
+    // The first heads are as many as a power of two, and the others are every other one of twice as
+    // many.
+    let even = 1 << count.max(1).ilog2();
+    let slope = |head: u32| {
+        let (of, number) = match head < even {
+            true => (even, head + 1),
+            false => (2 * even, 2 * (head - even) + 1),
+        };
+        // 2 to the power of -8 · number / of.
+        (0..number).fold(1.0, |product, _| product * root(1.0 / 256.0, of))
+    };
+    let each = |head: u32| {
+        let slope = slope(head);
+        distances(config).map(move |distance| (-slope * f64::from(distance.abs())) as f32)
+    };
+    (0..count).flat_map(each).collect()
+}
+
 /// What is added to the scores of a layer whose tokens attend to neighbors: nothing, and to all
 /// further away so much that their weights are 0. As [`by_distance`] lays it out.
 pub(super) fn neighbors(config: &Config) -> Vec<f32> {

@@ -25,7 +25,7 @@ fn config() -> Config {
         first_position: 0,
         types: 2,
         word_scale: None,
-        has_distance_bias: false,
+        distance_bias: None,
         rotation: None,
         near: None,
         epsilon: 1e-12,
@@ -113,7 +113,7 @@ fn distances_are_those_of_transformers() {
     let config = Config {
         heads: Heads::even(2, 64),
         max_tokens: 200,
-        has_distance_bias: true,
+        distance_bias: Some(DistanceBias::Learned),
         ..config()
     };
     // A table whose floats are their own places.
@@ -293,7 +293,7 @@ fn sizes_that_cannot_work_are_refused() {
         ..good.clone()
     };
     let largest = Config {
-        has_distance_bias: true,
+        distance_bias: Some(DistanceBias::Learned),
         dense: (0..4).map(|number| dense(number, 64)).collect(),
         cut: Some(32),
         ..most(109)

@@ -3,7 +3,7 @@
 //!
 //! A family is a row of a table of names.
 
-use super::config::{Bias, Config, Family, Heads, NormPlace, Sight, Source};
+use super::config::{Bias, Config, DistanceBias, Family, Heads, NormPlace, Sight, Source};
 use super::positions;
 
 /// The part that a tensor plays.
@@ -19,6 +19,8 @@ pub enum Role {
     LessOne,
     /// The weights of the norms of queries and of keys, which are laid out: a row for each head.
     OfHeads,
+    /// A bias that grows with how far apart tokens are. No file has it.
+    Slopes,
     /// What is added to scores so that tokens attend to neighbors alone. No file has it.
     Neighbors,
     /// The cosines and sines that queries and keys are turned by, where tokens have this sight. No
@@ -32,6 +34,7 @@ impl Role {
         match self {
             Role::Matrix | Role::Vector => None,
             Role::Distances | Role::LessOne | Role::OfHeads => None,
+            Role::Slopes => Some(positions::slopes(config)),
             Role::Neighbors => Some(positions::neighbors(config)),
             Role::Angles(sight) => Some(positions::angles(config, sight)),
         }
@@ -49,7 +52,8 @@ impl Role {
             Role::Distances => positions::by_distance(config, &stored),
             Role::LessOne => stored.iter().map(|weight| 1.0 + weight).collect(),
             Role::OfHeads => of_heads(config, &stored),
-            Role::Matrix | Role::Vector | Role::Neighbors | Role::Angles(_) => stored,
+            Role::Matrix | Role::Vector => stored,
+            Role::Slopes | Role::Neighbors | Role::Angles(_) => stored,
         }
     }
 
@@ -57,7 +61,7 @@ impl Role {
     pub(super) fn is_shared(self, of: Sight) -> bool {
         match self {
             Role::Matrix | Role::Vector | Role::LessOne | Role::OfHeads => false,
-            Role::Distances => of == Sight::All,
+            Role::Distances | Role::Slopes => of == Sight::All,
             Role::Neighbors => of == Sight::Near,
             Role::Angles(sight) => of == sight,
         }
@@ -197,6 +201,14 @@ const GTE: Names = Names {
     ..BERT
 };
 
+const JINA_V2: Names = Names {
+    prefixes: &["", "bert."],
+    inner: &["mlp.gated_layers"],
+    outer: "mlp.wo",
+    outer_norm: "mlp.layernorm",
+    ..BERT
+};
+
 const JINA_V3: Names = Names {
     prefixes: &["", "roberta."],
     embedded_norm: "emb_ln",
@@ -240,6 +252,7 @@ impl Family {
             Family::ModernBert => &MODERNBERT,
             Family::NomicBert => &NOMIC,
             Family::Gte => &GTE,
+            Family::JinaV2 => &JINA_V2,
             Family::JinaV3 => &JINA_V3,
             Family::Qwen3 => &QWEN3,
             Family::Gemma3 => &GEMMA3,
@@ -298,10 +311,14 @@ pub(super) fn shared(config: &Config) -> Vec<Weight> {
     let mut list = List::of(config);
     let Heads { count, size, .. } = config.heads;
     let distances = [count, 2 * config.max_tokens - 1];
-    if config.has_distance_bias {
-        let name = ["encoder.relative_attention_bias.weight"];
-        let table = part(&name, &[positions::BUCKETS, count]);
-        list.push(Role::Distances, vec![table], &distances);
+    match config.distance_bias {
+        Some(DistanceBias::Learned) => {
+            let name = ["encoder.relative_attention_bias.weight"];
+            let table = part(&name, &[positions::BUCKETS, count]);
+            list.push(Role::Distances, vec![table], &distances);
+        }
+        Some(DistanceBias::Linear) => list.push(Role::Slopes, Vec::new(), &distances),
+        None => {}
     }
     if seen(Sight::Near) {
         list.push(Role::Neighbors, Vec::new(), &distances);

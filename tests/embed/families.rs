@@ -11,7 +11,7 @@ use crate::model::data;
 use crate::nearness::{cosine, farthest};
 use crate::values::{DTYPES, bits};
 
-pub(crate) const FAMILIES: [&str; 11] = [
+pub(crate) const FAMILIES: [&str; 12] = [
     "bert-dense",
     "roberta",
     "distilbert",
@@ -19,6 +19,7 @@ pub(crate) const FAMILIES: [&str; 11] = [
     "modernbert",
     "nomic-bert",
     "gte",
+    "jina-v2",
     "jina-v3",
     "qwen3",
     "gemma3",

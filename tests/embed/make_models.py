@@ -18,6 +18,7 @@ import json
 import math
 import platform
 import shutil
+import types
 from pathlib import Path
 
 import safetensors
@@ -238,6 +239,69 @@ def embedder(
     )
 
 
+class JinaV2(torch.nn.Module):
+    """The second version of Jina's encoders, whose code transformers has not: BERT with a gated network
+    (Shazeer, 2020) and biases that fall with the distance (Press and others, ALiBi, 2022)."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        size, inner = config.hidden_size, config.intermediate_size
+        linear, norm = torch.nn.Linear, torch.nn.LayerNorm
+        shapes = {"embeddings.word_embeddings": torch.nn.Embedding(config.vocab_size, size)}
+        shapes["embeddings.token_type_embeddings"] = torch.nn.Embedding(2, size)
+        shapes["embeddings.LayerNorm"] = norm(size)
+        for layer in range(config.num_hidden_layers):
+            of = f"encoder.layer.{layer}."
+            for name in ["self.query", "self.key", "self.value", "output.dense"]:
+                shapes[f"{of}attention.{name}"] = linear(size, size)
+            shapes[of + "attention.output.LayerNorm"] = norm(size)
+            shapes[of + "mlp.gated_layers"] = linear(size, 2 * inner, bias=False)
+            shapes[of + "mlp.wo"] = linear(inner, size)
+            shapes[of + "mlp.layernorm"] = norm(size)
+        for name, part in shapes.items():
+            *path, last = name.split(".")
+            owner = self
+            for step in path:
+                if not hasattr(owner, step):
+                    owner.add_module(step, torch.nn.Module())
+                owner = getattr(owner, step)
+            owner.add_module(last, part)
+        for part in self.modules():
+            if isinstance(part, norm):
+                part.eps = config.layer_norm_eps
+
+    def save_pretrained(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        safetensors.torch.save_file(self.state_dict(), folder / "model.safetensors")
+        kinds = dict(position_embedding_type="alibi", feed_forward_type="geglu")
+        config = {**self.config.to_dict(), **kinds, "architectures": ["JinaBertForMaskedLM"]}
+        (folder / "config.json").write_text(json.dumps(config))
+
+    def forward(self, input_ids):
+        of = self.embeddings
+        x = of.word_embeddings(input_ids) + of.token_type_embeddings.weight[0]
+        x = of.LayerNorm(x)[0]
+        heads = self.config.num_attention_heads
+        places = torch.arange(len(x), dtype=x.dtype)
+        far = (places[:, None] - places[None, :]).abs()
+        # Of 6 heads the first 4 have the slopes of 4, and 2 have those that 8 heads have besides.
+        slopes = [2.0 ** (-8 * i / 4) for i in range(1, 5)]
+        slopes += [2.0 ** (-8 * i / 8) for i in range(1, 2 * (heads - 4), 2)]
+        for layer in self.encoder.layer.children():
+            attention = layer.attention
+            split = lambda part: part(x).view(len(x), heads, -1).transpose(0, 1)
+            q, k, v = [split(getattr(attention.self, name)) for name in ["query", "key", "value"]]
+            scores = q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])
+            scores = scores - torch.tensor(slopes, dtype=x.dtype)[:, None, None] * far
+            seen = (softmax(scores, dim=-1) @ v).transpose(0, 1).reshape(len(x), -1)
+            x = attention.output.LayerNorm(attention.output.dense(seen) + x)
+            gate, inner = layer.mlp.gated_layers(x).chunk(2, dim=-1)
+            fed = layer.mlp.wo(torch.nn.functional.gelu(gate) * inner)
+            x = layer.mlp.layernorm(fed + x)
+        return types.SimpleNamespace(last_hidden_state=x[None])
+
+
 PAIRS = [
     ("where do cats sleep?", "the cat sat on a mat"),
     ("where do cats sleep?", "dogs sleep in fog, and cats sleep on the mat."),
@@ -340,6 +404,11 @@ def main():
     change = dict(model_type="new", rope_theta=2e4, rope_scaling=scaling, rope_parameters=None)
     paces = dict(inv_freq=(4e4, 2.0 ** (-2 / 12)))
     embedder("gte", gte, gte, ROBERTA, "cls", paces=paces, change=change)
+
+    second = {**turns, "num_attention_heads": 6, "intermediate_size": 64}
+    second = BertConfig(**second, type_vocab_size=2, hidden_act="gelu")
+    second = JinaV2(second)
+    embedder("jina-v2", second, second, BERT, "mean")
 
     jina = JinaEmbeddingsV3Config(**turns, type_vocab_size=1)
     jina = JinaEmbeddingsV3Model(jina, add_pooling_layer=False)

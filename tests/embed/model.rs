@@ -29,7 +29,7 @@ pub(crate) const TINY: Config = Config {
     first_position: 0,
     types: 2,
     word_scale: None,
-    has_distance_bias: false,
+    distance_bias: None,
     rotation: None,
     near: None,
     epsilon: 1e-12,

@@ -1,13 +1,11 @@
-//! What `config.json` says of an encoder, by a table of the architectures that are known.
+//! What `config.json` says of an encoder, by the table of the architectures that are known.
 
-use super::super::config::{
-    Activation, Bias, Biases, Config, Family, Gate, Heads, Near, NormKind, NormPlace, Norms,
-    Pooling,
-};
+use super::super::config::{Activation, Config, DistanceBias, Family, Gate, Heads, Near, Pooling};
 use super::super::json::Value;
+use super::architectures::{ARCHITECTURES, Architecture, JINA_V2, OF_NOMIC, Places, Share};
 use super::fields::Fields;
 use super::files::Files;
-use super::turns::{self, Kinds};
+use super::turns;
 use super::{SENTENCE, Stop, TOKENIZER};
 use crate::error::Error;
 use crate::graph::chain::MAX_HEAD;
@@ -18,262 +16,8 @@ const MOST_TOKENS: u32 = 1 << 24;
 /// The most layers, of any encoder.
 const MOST_LAYERS: u32 = 1024;
 
-/// An architecture, by its `model_type`.
-struct Architecture {
-    model_type: &'static str,
-    family: Family,
-    fields: &'static Names,
-    places: Places,
-    /// Types of tokens, unless a field says another number; `None` where there is no such table.
-    types: Option<u32>,
-    gate: Option<Gate>,
-    norms: Norms,
-    heads: Share,
-    biases: Biases,
-}
-
-/// How heads share the floats of a token.
-#[derive(Clone, Copy)]
-enum Share {
-    /// Evenly, and all attend to all tokens.
-    Even,
-    /// Each has so many floats, unless a field says another number; some share keys and values, and
-    /// all are normed. A token attends to none behind it, unless a field says otherwise.
-    Own(u32),
-}
-
-/// How an architecture knows the places of tokens.
-#[derive(Clone, Copy)]
-enum Places {
-    /// By a table.
-    Table,
-    /// By a table, in texts that are padded with an id that has no position: that one, unless a
-    /// field says another.
-    Padded(u32),
-    /// The same, and by biases of distances.
-    PaddedWithBias(u32),
-    /// By turned queries and keys, with this base unless a field says another.
-    Turned(f64),
-    /// The same, in layers of two kinds.
-    TurnedTwice(&'static Kinds),
-}
-
-/// The names of fields that are not the same in all architectures.
-struct Names {
-    hidden: &'static str,
-    layers: &'static str,
-    heads: &'static str,
-    intermediate: &'static str,
-    activation: &'static str,
-    positions: &'static str,
-    /// `None` where the epsilon is 10⁻¹² whatever the file says.
-    epsilon: Option<&'static str>,
-    /// The epsilon where the file says none.
-    usual_epsilon: f64,
-    /// The base of turns.
-    theta: &'static str,
-}
-
-const USUAL: Names = Names {
-    hidden: "hidden_size",
-    layers: "num_hidden_layers",
-    heads: "num_attention_heads",
-    intermediate: "intermediate_size",
-    activation: "hidden_act",
-    positions: "max_position_embeddings",
-    epsilon: Some("layer_norm_eps"),
-    usual_epsilon: 1e-12,
-    theta: "rope_theta",
-};
-
-const OF_DISTILBERT: Names = Names {
-    hidden: "dim",
-    layers: "n_layers",
-    heads: "n_heads",
-    intermediate: "hidden_dim",
-    activation: "activation",
-    epsilon: None,
-    ..USUAL
-};
-
-const OF_MODERNBERT: Names = Names {
-    activation: "hidden_activation",
-    epsilon: Some("norm_eps"),
-    usual_epsilon: 1e-5,
-    ..USUAL
-};
-
-/// The names of Nomic's own configurations; transformers writes the usual ones.
-const OF_NOMIC: Names = Names {
-    hidden: "n_embd",
-    layers: "n_layer",
-    heads: "n_head",
-    intermediate: "n_inner",
-    activation: "activation_function",
-    positions: "n_positions",
-    epsilon: Some("layer_norm_epsilon"),
-    theta: "rotary_emb_base",
-    ..USUAL
-};
-
-const OF_QWEN3: Names = Names {
-    epsilon: Some("rms_norm_eps"),
-    usual_epsilon: 1e-6,
-    ..USUAL
-};
-
-const OF_GEMMA3: Names = Names {
-    activation: "hidden_activation",
-    ..OF_QWEN3
-};
-
-const KINDS_OF_MODERNBERT: Kinds = Kinds {
-    thetas: [
-        ("global_rope_theta", 160_000.0),
-        ("local_rope_theta", 10_000.0),
-    ],
-    every: &["global_attn_every_n_layers"],
-    usual_every: 3,
-    all_at: |every| every,
-    window: "local_attention",
-    usual_window: 128,
-};
-
-const KINDS_OF_GEMMA3: Kinds = Kinds {
-    thetas: [("rope_theta", 1e6), ("rope_local_base_freq", 10_000.0)],
-    every: &["sliding_window_pattern", "_sliding_window_pattern"],
-    usual_every: 6,
-    all_at: |every| every - 1,
-    window: "sliding_window",
-    usual_window: 4096,
-};
-
-const BERT: Architecture = Architecture {
-    model_type: "bert",
-    family: Family::Bert,
-    fields: &USUAL,
-    places: Places::Table,
-    types: Some(2),
-    gate: None,
-    norms: Norms::BERT,
-    heads: Share::Even,
-    biases: Biases::ALL,
-};
-
-const ROBERTA: Architecture = Architecture {
-    model_type: "roberta",
-    family: Family::Roberta,
-    places: Places::Padded(1),
-    ..BERT
-};
-
-const NOMIC: Architecture = Architecture {
-    model_type: "nomic_bert",
-    family: Family::NomicBert,
-    places: Places::Turned(1000.0),
-    gate: Some(Gate::Second),
-    biases: Biases {
-        norms: Bias::Added,
-        ..Biases::NONE
-    },
-    ..BERT
-};
-
-const GTE: Architecture = Architecture {
-    model_type: "gte",
-    family: Family::Gte,
-    places: Places::Turned(160_000.0),
-    types: Some(1),
-    gate: Some(Gate::Second),
-    biases: Biases {
-        inner: Bias::Absent,
-        ..Biases::ALL
-    },
-    ..BERT
-};
-
-const QWEN3: Architecture = Architecture {
-    model_type: "qwen3",
-    family: Family::Qwen3,
-    fields: &OF_QWEN3,
-    places: Places::Turned(10_000.0),
-    types: None,
-    gate: Some(Gate::First),
-    norms: Norms {
-        kind: NormKind::Rms,
-        place: NormPlace::Before,
-        is_embedding_normed: false,
-        are_less_one: false,
-    },
-    heads: Share::Own(128),
-    biases: Biases::NONE,
-};
-
-const ARCHITECTURES: [Architecture; 12] = [
-    BERT,
-    ROBERTA,
-    Architecture {
-        model_type: "xlm-roberta",
-        ..ROBERTA
-    },
-    Architecture {
-        model_type: "distilbert",
-        family: Family::DistilBert,
-        fields: &OF_DISTILBERT,
-        types: None,
-        ..BERT
-    },
-    Architecture {
-        model_type: "mpnet",
-        family: Family::Mpnet,
-        places: Places::PaddedWithBias(1),
-        types: None,
-        ..BERT
-    },
-    Architecture {
-        model_type: "modernbert",
-        family: Family::ModernBert,
-        fields: &OF_MODERNBERT,
-        places: Places::TurnedTwice(&KINDS_OF_MODERNBERT),
-        types: None,
-        gate: Some(Gate::First),
-        norms: Norms {
-            place: NormPlace::Before,
-            ..Norms::BERT
-        },
-        biases: Biases::NONE,
-        ..BERT
-    },
-    NOMIC,
-    GTE,
-    // The name that Alibaba's folders have for it.
-    Architecture {
-        model_type: "new",
-        places: Places::Turned(10_000.0),
-        ..GTE
-    },
-    Architecture {
-        model_type: "jina_embeddings_v3",
-        family: Family::JinaV3,
-        places: Places::Turned(20_000.0),
-        types: Some(1),
-        ..BERT
-    },
-    QWEN3,
-    Architecture {
-        model_type: "gemma3_text",
-        family: Family::Gemma3,
-        fields: &OF_GEMMA3,
-        places: Places::TurnedTwice(&KINDS_OF_GEMMA3),
-        norms: Norms {
-            place: NormPlace::Around,
-            are_less_one: true,
-            ..QWEN3.norms
-        },
-        heads: Share::Own(256),
-        ..QWEN3
-    },
-];
+/// The field that says how an encoder knows the places of tokens.
+const POSITIONS: &str = "position_embedding_type";
 
 /// The encoder, whose texts have at most `limit` tokens, with nothing behind it but the mean.
 pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, Error> {
@@ -288,7 +32,7 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
     let layers = json.whole(names.layers, 1..=MOST_LAYERS, None)?;
     let padding = match of.places {
         Places::Padded(usual) | Places::PaddedWithBias(usual) => Some(usual),
-        Places::Table | Places::Turned(_) | Places::TurnedTwice(_) => None,
+        Places::Table | Places::Linear | Places::Turned(_) | Places::TurnedTwice(_) => None,
     };
     let first_position = match padding {
         None => 0,
@@ -319,7 +63,9 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
             };
             (Some(all), Some(near))
         }
-        Places::Table | Places::Padded(_) | Places::PaddedWithBias(_) => (None, None),
+        Places::Table | Places::Linear | Places::Padded(_) | Places::PaddedWithBias(_) => {
+            (None, None)
+        }
     };
     Ok(Config {
         family: of.family,
@@ -333,7 +79,7 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
         biases: of.biases,
         vocab: json.whole("vocab_size", 1..=MOST_TOKENS, None)?,
         positions,
-        has_position_table: rotation.is_none(),
+        has_position_table: rotation.is_none() && !matches!(of.places, Places::Linear),
         first_position,
         types: match of.types {
             // Of GTE there are models without the table.
@@ -348,7 +94,11 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
             Family::Gemma3 => Some((hidden as f32).sqrt()),
             _ => None,
         },
-        has_distance_bias: matches!(of.places, Places::PaddedWithBias(_)),
+        distance_bias: match of.places {
+            Places::PaddedWithBias(_) => Some(DistanceBias::Learned),
+            Places::Linear => Some(DistanceBias::Linear),
+            _ => None,
+        },
         rotation,
         near,
         #[expect(clippy::cast_possible_truncation, reason = "checked to be finite")]
@@ -410,6 +160,9 @@ fn architecture(json: &Fields<'_>) -> Result<&'static Architecture, Error> {
     let Some(given) = json.text(FIELD)? else {
         return Err(json.wrong(FIELD, None, "must be a string"));
     };
+    if given == "bert" && json.text(POSITIONS)? == Some("alibi") {
+        return Ok(&JINA_V2);
+    }
     let mut known = ARCHITECTURES.iter();
     let found = known.find(|known| known.model_type == given);
     found.ok_or_else(|| {
@@ -421,11 +174,12 @@ fn architecture(json: &Fields<'_>) -> Result<&'static Architecture, Error> {
 
 /// Refuses encoders that compute in another way than their architecture's usual one.
 fn refuse_others(json: &Fields<'_>, of: &Architecture) -> Result<(), Error> {
-    const POSITIONS: &str = "position_embedding_type";
-    let is_turned = matches!(of.places, Places::Turned(_) | Places::TurnedTwice(_));
-    let (own, known) = match is_turned {
-        true => (["rope", "rotary"], "only \"rope\" and \"rotary\" are known"),
-        false => (["absolute"; 2], "only \"absolute\" is known"),
+    let (own, known) = match of.places {
+        Places::Turned(_) | Places::TurnedTwice(_) => {
+            (["rope", "rotary"], "only \"rope\" and \"rotary\" are known")
+        }
+        Places::Linear => (["alibi"; 2], "only \"alibi\" is known"),
+        _ => (["absolute"; 2], "only \"absolute\" is known"),
     };
     let kind = json.text(POSITIONS)?;
     if kind.is_some_and(|kind| !own.contains(&kind)) {
@@ -438,6 +192,9 @@ fn refuse_others(json: &Fields<'_>, of: &Architecture) -> Result<(), Error> {
     {
         return Err(json.unknown(BUCKETS, "only 32 is known"));
     }
+    if of.family == Family::JinaV2 {
+        refuse_other_jina(json)?;
+    }
     for flag in of.family.off() {
         json.only(flag, &Value::Flag(false))?;
     }
@@ -447,6 +204,26 @@ fn refuse_others(json: &Fields<'_>, of: &Architecture) -> Result<(), Error> {
     }
     json.only("is_decoder", &Value::Flag(false))?;
     json.only("add_cross_attention", &Value::Flag(false))
+}
+
+/// Refuses what the second version of Jina's encoders has of other kinds.
+fn refuse_other_jina(json: &Fields<'_>) -> Result<(), Error> {
+    const NETWORK: &str = "feed_forward_type";
+    if json.text(NETWORK)? != Some("geglu") {
+        return Err(json.unknown(NETWORK, "only \"geglu\" is known"));
+    }
+    const CODE: &str = "auto_map";
+    let Some(code) = json.object(CODE)? else {
+        return Ok(());
+    };
+    let is_other = |name: &str| {
+        let place = code.get(name).and_then(Value::as_text);
+        place.is_some_and(|place| place.contains("qk-post-norm"))
+    };
+    match code.names().any(is_other) {
+        true => Err(json.unknown(CODE, "encoders that norm queries and keys are not known")),
+        false => Ok(()),
+    }
 }
 
 impl Family {

@@ -5,6 +5,7 @@
 //! the model is described. A field that would change the result is either followed or refused. The
 //! tokenizer and the weights are not read here.
 
+mod architectures;
 mod encoder;
 mod fields;
 mod files;

@@ -50,7 +50,8 @@ pub(super) fn behind(json: &Fields<'_>, encoder: Config) -> Result<Config, Error
             };
             [dense, last("classifier", score)]
         }
-        Family::DistilBert
+        Family::JinaV2
+        | Family::DistilBert
         | Family::Mpnet
         | Family::NomicBert
         | Family::JinaV3

@@ -1,5 +1,5 @@
 use super::*;
-use crate::embed::{Activation, Bias, Config, Family, Pooling};
+use crate::embed::{Activation, Bias, Config, DistanceBias, Family, Pooling};
 
 const BERT: &str = r#"{"model_type": "bert", "hidden_size": 64, "num_attention_heads": 2,
     "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 128,
@@ -85,7 +85,7 @@ fn fields_have_the_names_of_their_architecture() {
     assert_eq!(config.epsilon, 1e-12); // Whatever the file says.
     let mpnet = BERT.replace("\"bert\"", "\"mpnet\"");
     let config = read(EMBED, &[("config.json", &mpnet)]).1.unwrap().config;
-    assert!(config.has_distance_bias);
+    assert_eq!(config.distance_bias, Some(DistanceBias::Learned));
     assert_eq!((config.first_position, config.max_tokens), (2, 46));
     let other = mpnet.replace(
         "\"id2label\"",
@@ -108,6 +108,11 @@ const NOMIC: &str = r#"{"model_type": "nomic_bert", "n_embd": 64, "n_head": 2, "
 const GTE: &str = r#"{"model_type": "new", "hidden_size": 64, "num_attention_heads": 2,
     "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 128, "type_vocab_size": 1,
     "max_position_embeddings": 48, "position_embedding_type": "rope", "rope_theta": 20000, "x": 0}"#;
+
+const JINA: &str = r#"{"model_type": "bert", "hidden_size": 64, "num_attention_heads": 2,
+    "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 128, "type_vocab_size": 2,
+    "max_position_embeddings": 48, "position_embedding_type": "alibi",
+    "feed_forward_type": "geglu", "x": 0}"#;
 
 const QWEN: &str = r#"{"model_type": "qwen3", "hidden_size": 64, "num_attention_heads": 4,
     "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 128, "rms_norm_eps": 1e-6,
@@ -185,6 +190,14 @@ fn decoders_share_heads_of_keys() {
 }
 
 #[test]
+fn biases_may_fall_with_the_distance() {
+    let config = turned(JINA, "\"auto_map\": {\"AutoModel\": \"jinaai/x--y.Z\"}").unwrap();
+    assert_eq!(config.family, Family::JinaV2);
+    assert_eq!(config.distance_bias, Some(DistanceBias::Linear));
+    assert!(!config.has_position_table && config.rotation.is_none());
+}
+
+#[test]
 fn windows_of_decoders_end_at_a_token() {
     let two_ways = r#""use_bidirectional_attention": true, "sliding_window_pattern": 2,
         "sliding_window": 9, "rope_theta": 7000"#;
@@ -233,7 +246,7 @@ fn longer_texts_turn_at_another_pace() {
 }
 
 /// A configuration, what replaces its field `x`, and what is said.
-const OTHERS: [(&str, &str, &str); 22] = [
+const OTHERS: [(&str, &str, &str); 24] = [
     (
         MODERN,
         "\"norm_bias\": true",
@@ -294,6 +307,16 @@ const OTHERS: [(&str, &str, &str); 22] = [
         GTE,
         "\"num_attention_heads\": 64",
         "num_attention_heads must leave heads an even number of floats",
+    ),
+    (
+        JINA,
+        "\"feed_forward_type\": \"reglu\"",
+        "feed_forward_type is \"reglu\", and only \"geglu\" is known",
+    ),
+    (
+        JINA,
+        "\"auto_map\": {\"AutoModel\": \"jinaai/jina-bert-v2-qk-post-norm--modeling_bert.JinaBertModel\"}",
+        "and encoders that norm queries and keys are not known",
     ),
     (
         QWEN,
