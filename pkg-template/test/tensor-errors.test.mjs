@@ -261,7 +261,12 @@ const CASES = [
     [
       [x.reshape([4, 3]), x],
       { heads: 2 },
-      "shapes [3, 4] and [4, 3] must agree in the last dimension",
+      "shapes [4, 3] and [3, 4] must agree in the last dimension",
+    ],
+    [
+      [x.reshape([4, 3]), x.reshape([4, 3])],
+      { heads: 2 },
+      "shapes [3, 4] and [4, 3] do not suit: keys have as many heads as queries, or a number that divides it",
     ],
     [
       [x, x.slice([1])],

@@ -132,7 +132,8 @@ export function matmul(a, b) {
 
 /**
  * softmax(q kT * scale) v for each head. Beside the errors of what it is made of, weights
- * are scaled again whenever a larger score is found, which is at most once a key.
+ * are scaled again whenever a larger score is found, which is at most once a key. Neighboring heads
+ * of queries share one of keys, where these have fewer.
  */
 export function attention(q, k, v, { heads, scale, causal }) {
   const all = [q, k, v];
@@ -143,10 +144,14 @@ export function attention(q, k, v, { heads, scale, causal }) {
   const stacks = all.map(({ dims }) => dims.slice(0, -2));
   const stack = stacks.reduce((a, b) => a && broadcast(a, b));
   const size = width / heads;
+  const ofKeys = k.dims.at(-1) / size;
+  const sharing = heads / ofKeys;
   const fits =
-    all.every(({ dims }) => dims.at(-1) === width) &&
+    v.dims.at(-1) === k.dims.at(-1) &&
     v.dims.at(-2) === keys &&
-    [size >= 1, size <= 128, Number.isInteger(size), keys > 0].every(Boolean);
+    [size, ofKeys, sharing].every((x) => Number.isInteger(x) && x >= 1) &&
+    size <= 512 &&
+    keys > 0;
   if (!fits || (causal && rows > keys) || stack === undefined) return undefined;
   let known;
   let weights;
@@ -154,6 +159,7 @@ export function attention(q, k, v, { heads, scale, causal }) {
     const [row, column] = place.slice(-2);
     const front = place.slice(0, -2);
     const first = Math.floor(column / size) * size;
+    const own = Math.floor(first / size / sharing) * size;
     const seen = causal ? row + 1 + keys - rows : keys;
     if (known !== String([front, row, first])) {
       known = String([front, row, first]);
@@ -161,7 +167,7 @@ export function attention(q, k, v, { heads, scale, causal }) {
         const product = (i) =>
           mul(
             at(q, [...front, row, first + i]),
-            at(k, [...front, key, first + i]),
+            at(k, [...front, key, own + i]),
           );
         return mul(
           inOrder(Array.from({ length: size }, (_, i) => product(i))),
@@ -172,7 +178,7 @@ export function attention(q, k, v, { heads, scale, causal }) {
       weights = scores.map((score) => rescaled(exp(add(score, most)), seen));
     }
     const values = Array.from({ length: keys }, (_, key) =>
-      at(v, [...front, key, column]),
+      at(v, [...front, key, own + column - first]),
     );
     // The value may be NaN, and NaN times 0 is NaN.
     if (values.slice(seen).some(({ e }) => e === Infinity))

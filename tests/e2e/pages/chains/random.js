@@ -266,7 +266,7 @@ class Maker {
     };
   }
 
-  /** To itself, to its rows backwards, to another value, or of parts of one value. */
+  /** To itself, to its rows backwards, to another value, of parts of one value, or with fewer keys. */
   attention(a) {
     const last = (at) => at.tensor.shape.at(-1);
     const rows = this.values.filter(
@@ -287,7 +287,7 @@ class Maker {
       };
     };
     let operands = [x, x, x];
-    const kind = this.below(4);
+    const kind = this.below(5);
     if (kind === 1) {
       const back = part(length - 2, [undefined, undefined, -1]);
       operands = [x, back, back];
@@ -303,6 +303,12 @@ class Maker {
     const width = last(operands[0]) || 1;
     const counts = Array.from({ length: width }, (_, i) => i + 1);
     const heads = this.pick(counts.filter((count) => width % count === 0));
+    if (kind === 4) {
+      const size = width / heads;
+      const shared = counts.filter((count) => heads % count === 0);
+      const keys = part(length - 1, [0, size * this.pick(shared), 1]);
+      operands = [x, keys, keys];
+    }
     const causal = this.below(3) === 0;
     const scale = this.data() + 0.01;
     const [q, k, v] = operands;
