@@ -84,7 +84,7 @@ const cosine = (a, b) => {
 const farthest = (a, b) => Math.max(...a.map((x, i) => Math.abs(x - b[i])));
 
 /** Models that are computed on the GPU, too. */
-const ON_GPU = HAS_TIME ? /./ : /^mpnet$|^reranker-bert$/;
+const ON_GPU = HAS_TIME ? /./ : /^mpnet$/;
 
 /** Each engine in 32 bits, and one model on each in fewer. */
 const casesOf = (name) => [

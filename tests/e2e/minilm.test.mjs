@@ -50,7 +50,7 @@ async function embed(texts) {
 }
 
 for (const [engine, dtype, { off = Infinity, like = 0.999 }] of CASES) {
-  const add = engine === "gpu" && dtype !== "f32" ? heavyTest : test;
+  const add = engine === "gpu" ? heavyTest : test;
   add(`MiniLM is what it is elsewhere: ${engine}, ${dtype}`, () => {
     assert.ok(existsSync(FOLDER), `${FOLDER} is missing; make model`);
     return site.page(

@@ -71,7 +71,7 @@ test("random graphs have the same bits under lowered limits", () =>
         return differ;
       },
       // Chromium compiles two or three seconds for a graph with a product.
-      times(BROWSER === "chromium" ? 6 : 16, 1000),
+      times(BROWSER === "chromium" ? 3 : 16, 1000),
     );
     assert.deepEqual(differ, []);
   }));

@@ -2,7 +2,7 @@
 //!
 //! What a folder's own fields say besides is the matter of `encoder`.
 
-use super::super::config::{Bias, Biases, Family, Gate, NormKind, NormPlace, Norms};
+use super::super::config::{Activation, Bias, Biases, Family, Gate, NormKind, NormPlace, Norms};
 use super::turns::Kinds;
 
 /// An architecture, by its `model_type`.
@@ -14,6 +14,8 @@ pub(super) struct Architecture {
     /// Types of tokens, unless a field says another number; `None` where there is no such table.
     pub(super) types: Option<u32>,
     pub(super) gate: Option<Gate>,
+    /// The function of a feed-forward network, unless a field says another.
+    pub(super) activation: Activation,
     pub(super) norms: Norms,
     pub(super) heads: Share,
     pub(super) biases: Biases,
@@ -144,6 +146,7 @@ const BERT: Architecture = Architecture {
     places: Places::Table,
     types: Some(2),
     gate: None,
+    activation: Activation::Gelu,
     norms: Norms::BERT,
     heads: Share::Even,
     biases: Biases::ALL,
@@ -200,6 +203,7 @@ const QWEN3: Architecture = Architecture {
     places: Places::Turned(10_000.0),
     types: None,
     gate: Some(Gate::First),
+    activation: Activation::Silu,
     norms: Norms {
         kind: NormKind::Rms,
         place: NormPlace::Before,
@@ -265,6 +269,7 @@ pub(super) const ARCHITECTURES: [Architecture; 12] = [
         model_type: "gemma3_text",
         family: Family::Gemma3,
         fields: &OF_GEMMA3,
+        activation: Activation::GeluTanh,
         places: Places::TurnedTwice(&KINDS_OF_GEMMA3),
         norms: Norms {
             place: NormPlace::Around,

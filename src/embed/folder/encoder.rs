@@ -1,8 +1,10 @@
 //! What `config.json` says of an encoder, by the table of the architectures that are known.
 
-use super::super::config::{Activation, Config, DistanceBias, Family, Gate, Heads, Near, Pooling};
+use super::super::config::{
+    Activation, Config, DistanceBias, Family, Heads, Near, Pooling, Rotation,
+};
 use super::super::json::Value;
-use super::architectures::{ARCHITECTURES, Architecture, JINA_V2, OF_NOMIC, Places, Share};
+use super::architectures::{ARCHITECTURES, Architecture, JINA_V2, Names, OF_NOMIC, Places, Share};
 use super::fields::Fields;
 use super::files::Files;
 use super::turns;
@@ -22,9 +24,8 @@ const POSITIONS: &str = "position_embedding_type";
 /// The encoder, whose texts have at most `limit` tokens, with nothing behind it but the mean.
 pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, Error> {
     let of = architecture(json)?;
-    let is_nomics_own = of.family == Family::NomicBert && json.get(OF_NOMIC.hidden).is_some();
-    let names = if is_nomics_own { &OF_NOMIC } else { of.fields };
-    let activation = activation(json, names.activation, of.gate)?;
+    let names = names_of(json, of);
+    let activation = activation(json, names.activation, of)?;
     refuse_others(json, of)?;
     let most = 1 << 16;
     let hidden = json.whole(names.hidden, 1..=most, None)?;
@@ -48,25 +49,7 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
         Some(name) => json.number(name, names.usual_epsilon)?,
         None => names.usual_epsilon,
     };
-    let (rotation, near) = match of.places {
-        Places::Turned(usual) => (
-            Some(turns::one(json, names.theta, usual, heads.size)?),
-            None,
-        ),
-        Places::TurnedTwice(kinds) => {
-            let [all, near] = kinds.rotations(json, heads.size)?;
-            let reach = kinds.reach(json, heads)?;
-            let near = Near {
-                reach,
-                layers: kinds.near(json, layers)?,
-                rotation: near,
-            };
-            (Some(all), Some(near))
-        }
-        Places::Table | Places::Linear | Places::Padded(_) | Places::PaddedWithBias(_) => {
-            (None, None)
-        }
-    };
+    let (rotation, near) = turns_of(json, of, heads, layers)?;
     Ok(Config {
         family: of.family,
         hidden,
@@ -111,10 +94,42 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
     })
 }
 
+/// The names of fields, which are not the architecture's usual ones in Nomic's own folders.
+fn names_of(json: &Fields<'_>, of: &Architecture) -> &'static Names {
+    let is_nomics_own = of.family == Family::NomicBert && json.get(OF_NOMIC.hidden).is_some();
+    if is_nomics_own { &OF_NOMIC } else { of.fields }
+}
+
+/// How queries and keys are turned: in layers that attend to all tokens, and in those that attend to
+/// neighbors.
+fn turns_of(
+    json: &Fields<'_>,
+    of: &Architecture,
+    heads: Heads,
+    layers: u32,
+) -> Result<(Option<Rotation>, Option<Near>), Error> {
+    let theta = names_of(json, of).theta;
+    Ok(match of.places {
+        Places::Turned(usual) => (Some(turns::one(json, theta, usual, heads.size)?), None),
+        Places::TurnedTwice(kinds) => {
+            let [all, near] = kinds.rotations(json, heads.size)?;
+            let reach = kinds.reach(json, heads)?;
+            let near = Near {
+                reach,
+                layers: kinds.near(json, layers)?,
+                rotation: near,
+            };
+            (Some(all), Some(near))
+        }
+        Places::Table | Places::Linear | Places::Padded(_) | Places::PaddedWithBias(_) => {
+            (None, None)
+        }
+    })
+}
+
 /// The heads of an encoder whose tokens have so many floats.
 fn heads(json: &Fields<'_>, of: &Architecture, hidden: u32) -> Result<Heads, Error> {
-    let is_nomics_own = of.family == Family::NomicBert && json.get(OF_NOMIC.hidden).is_some();
-    let names = if is_nomics_own { &OF_NOMIC } else { of.fields };
+    let names = names_of(json, of);
     let most = match of.heads {
         Share::Even => hidden,
         Share::Own(_) => 1 << 10,
@@ -248,16 +263,20 @@ impl Family {
     }
 }
 
-/// The function of a field, between the products of a network, which may be gated.
-pub(super) fn activation(
-    json: &Fields<'_>,
-    name: &str,
-    gate: Option<Gate>,
-) -> Result<Activation, Error> {
+/// The function of a field, between the products of a network of this architecture.
+fn activation(json: &Fields<'_>, name: &str, of: &Architecture) -> Result<Activation, Error> {
     match json.text(name)? {
+        None => Ok(of.activation),
         // A gated network has the name of both.
-        Some("swiglu") if gate.is_some() => Ok(Activation::Silu),
-        Some("geglu") if gate.is_some() => Ok(Activation::Gelu),
+        Some("swiglu") if of.gate.is_some() => Ok(Activation::Silu),
+        Some("geglu") if of.gate.is_some() => Ok(Activation::Gelu),
+        Some(_) => function(json, name),
+    }
+}
+
+/// The function of a field; gelu where it is missing.
+pub(super) fn function(json: &Fields<'_>, name: &str) -> Result<Activation, Error> {
+    match json.text(name)? {
         None | Some("gelu") => Ok(Activation::Gelu),
         Some("gelu_new" | "gelu_pytorch_tanh") => Ok(Activation::GeluTanh),
         Some("relu") => Ok(Activation::Relu),

@@ -42,7 +42,7 @@ pub(super) fn behind(json: &Fields<'_>, encoder: Config) -> Result<Config, Error
         ],
         Family::ModernBert => {
             pooling = classifier_pooling(json)?;
-            let activation = encoder::activation(json, "classifier_activation", None)?;
+            let activation = encoder::function(json, "classifier_activation")?;
             let dense = Dense {
                 bias: json.flag("classifier_bias")?.unwrap_or(false).into(),
                 norm: Some("head.norm".into()),

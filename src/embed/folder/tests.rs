@@ -179,7 +179,15 @@ fn decoders_share_heads_of_keys() {
             (1, 256, 1.0 / 8.0, false),
         ),
     ] {
-        let heads = turned(json, x).unwrap().heads;
+        let Config {
+            heads, activation, ..
+        } = turned(json, x).unwrap();
+        // What transformers takes where nothing is said.
+        let usual = match json == QWEN {
+            true => Activation::Silu,
+            false => Activation::GeluTanh,
+        };
+        assert_eq!(activation, usual);
         let (of_keys, size, scale, is_causal) = expected;
         assert_eq!((heads.count, heads.of_keys), (4, of_keys), "{x}");
         assert_eq!((heads.size, heads.is_causal), (size, is_causal), "{x}");
