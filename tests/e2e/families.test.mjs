@@ -153,6 +153,7 @@ for (const [name, field] of [
   ["reranker-xlm-roberta", "logit"],
   ["reranker-modernbert", "logit"],
   ["reranker-gte", "logit"],
+  ["reranker-qwen3", "score"],
 ]) {
   test(`${name} gives the scores of transformers`, () =>
     site.page(

@@ -47,6 +47,7 @@ from transformers import (
     NomicBertConfig,
     NomicBertModel,
     Qwen3Config,
+    Qwen3ForSequenceClassification,
     Qwen3Model,
     RobertaConfig,
     RobertaModel,
@@ -467,6 +468,12 @@ def main():
     reranker("reranker-modernbert", modern, BERT, change, paces)
     gte = GteForSequenceClassification(GteConfig(**turns, type_vocab_size=1, num_labels=1))
     reranker("reranker-gte", gte, ROBERTA, change, dict(inv_freq=(1.6e5, 1.0)))
+
+    decoder = {key: value for key, value in turns.items() if key != "pad_token_id"}
+    decoder.update(num_key_value_heads=2, head_dim=20, num_labels=1)
+    rope = dict(rope_type="default", rope_theta=1e6)
+    qwen = Qwen3ForSequenceClassification(Qwen3Config(**decoder, rope_parameters=rope))
+    reranker("reranker-qwen3", qwen, BERT, {}, dict(inv_freq=(1e6, 1.0)))
 
     packages = [torch, transformers, tokenizers, safetensors]
     versions = {package.__name__: package.__version__ for package in packages}

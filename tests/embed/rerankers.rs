@@ -10,12 +10,13 @@ use crate::families::oracle;
 use crate::model::{TINY, data, folder};
 use crate::values::DTYPES;
 
-const MODELS: [(&str, &str); 4] = [
+const MODELS: [(&str, &str); 5] = [
     ("reranker-bert", "score"),
     // Their configurations ask for what the head gives as it is.
     ("reranker-xlm-roberta", "logit"),
     ("reranker-modernbert", "logit"),
     ("reranker-gte", "logit"),
+    ("reranker-qwen3", "score"),
 ];
 
 fn opened(gpus: &(impl AsRef<[Gpu]> + ?Sized), name: &str, dtype: Storage) -> Reranker {
@@ -149,7 +150,7 @@ fn what_is_no_reranker_is_refused() {
         (
             "\"bert\"",
             "\"mpnet\"",
-            "config.json: model_type is \"mpnet\", and only bert, roberta, xlm-roberta, modernbert, gte and new are known as rerankers",
+            "config.json: model_type is \"mpnet\", and only bert, roberta, xlm-roberta, modernbert, gte, new and qwen3 are known as rerankers",
         ),
         (
             "\"id2label\"",

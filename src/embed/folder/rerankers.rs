@@ -32,11 +32,11 @@ pub(super) fn behind(json: &Fields<'_>, encoder: Config) -> Result<Config, Error
     let score = score(json)?;
     let mut pooling = Pooling::Cls;
     let dense = match encoder.family {
-        Family::Bert | Family::Gte => [
+        Family::Bert | Family::Gte => vec![
             layer(Source::Encoder, "pooler.dense", Activation::Tanh),
             last("classifier", score),
         ],
-        Family::Roberta => [
+        Family::Roberta => vec![
             layer(Source::Head, "classifier.dense", Activation::Tanh),
             last("classifier.out_proj", score),
         ],
@@ -48,23 +48,28 @@ pub(super) fn behind(json: &Fields<'_>, encoder: Config) -> Result<Config, Error
                 norm: Some("head.norm".into()),
                 ..layer(Source::Head, "head.dense", activation)
             };
-            [dense, last("classifier", score)]
+            vec![dense, last("classifier", score)]
+        }
+        Family::Qwen3 => {
+            pooling = Pooling::LastToken;
+            vec![Dense {
+                bias: Bias::Absent,
+                ..last("score", score)
+            }]
         }
         Family::JinaV2
         | Family::DistilBert
         | Family::Mpnet
         | Family::NomicBert
         | Family::JinaV3
-        | Family::Gemma3
-        | Family::Qwen3 => {
-            let known =
-                "only bert, roberta, xlm-roberta, modernbert, gte and new are known as rerankers";
+        | Family::Gemma3 => {
+            let known = "only bert, roberta, xlm-roberta, modernbert, gte, new and qwen3 are known as rerankers";
             return Err(json.unknown("model_type", known));
         }
     };
     Ok(Config {
         pooling,
-        dense: dense.into(),
+        dense,
         ..encoder
     })
 }
