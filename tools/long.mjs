@@ -159,6 +159,9 @@ const PARTS = {
       "docs",
       "bench",
       "buffers",
+      "demo",
+      "morph",
+      "storage",
     ];
     const [[, passed]] = await run(
       [
