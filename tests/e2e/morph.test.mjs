@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { heavyTest, openBuilt } from "./site.mjs";
+import { openBuilt, WIDTHS } from "./site.mjs";
 
 const site = openBuilt();
 
@@ -24,48 +24,42 @@ const IS_DRAWN = `(way, x) => {
   return document.body.dataset.way === way && near > 0.4 && far < near / 2;
 }`;
 
-for (const [width, add] of [
-  [390, test],
-  [1280, heavyTest],
-]) {
-  add(
-    `at ${width} pixels: it draws under the pointer, and every way does`,
-    async () => {
-      const complaints = [];
-      const page = await site.open((text) => complaints.push(text));
-      try {
-        await page.setViewport({ width, height: 900 });
-        await page.goto(`${site.url}/morph/`);
-        const canvas = await page.waitForSelector("#scene");
-        const box = await canvas.boundingBox();
-        const submissions = {};
-        const ways = { framebatch: 0.25, "per-call": 0.75, loop: 0.25 };
-        for (const [way, x] of Object.entries(ways)) {
-          await page.click(`label:has([value="${way}"])`);
-          const across = box.x + box.width * x;
-          await page.mouse.move(across, box.y + box.height / 2 - 1);
-          await page.mouse.move(across, box.y + box.height / 2);
-          await page.waitForFunction(`(${IS_DRAWN})("${way}", ${x})`);
-          submissions[way] = await page.$eval(
-            '[data-figure="submissions"]',
-            ({ textContent }) => Number(textContent),
-          );
-        }
-        const expected = { framebatch: 1, "per-call": 400, loop: 0 };
-        assert.deepEqual(submissions, expected);
-        const overflow = await page.evaluate(
-          () => document.documentElement.scrollWidth - innerWidth,
+for (const width of WIDTHS) {
+  test(`at ${width} pixels: it draws under the pointer, and every way does`, async () => {
+    const complaints = [];
+    const page = await site.open((text) => complaints.push(text));
+    try {
+      await page.setViewport({ width, height: 900 });
+      await page.goto(`${site.url}/morph/`);
+      const canvas = await page.waitForSelector("#scene");
+      const box = await canvas.boundingBox();
+      const submissions = {};
+      const ways = { framebatch: 0.25, "per-call": 0.75, loop: 0.25 };
+      for (const [way, x] of Object.entries(ways)) {
+        await page.click(`label:has([value="${way}"])`);
+        const across = box.x + box.width * x;
+        await page.mouse.move(across, box.y + box.height / 2 - 1);
+        await page.mouse.move(across, box.y + box.height / 2);
+        await page.waitForFunction(`(${IS_DRAWN})("${way}", ${x})`);
+        submissions[way] = await page.$eval(
+          '[data-figure="submissions"]',
+          ({ textContent }) => Number(textContent),
         );
-        assert.ok(overflow <= 0, `${overflow} pixels too wide`);
-        const shapes = await page.$eval(
-          '[data-figure="shapes"]',
-          ({ textContent }) => textContent,
-        );
-        assert.equal(shapes, "20,000");
-        assert.deepEqual(complaints, []);
-      } finally {
-        await page.close();
       }
-    },
-  );
+      const expected = { framebatch: 1, "per-call": 400, loop: 0 };
+      assert.deepEqual(submissions, expected);
+      const overflow = await page.evaluate(
+        () => document.documentElement.scrollWidth - innerWidth,
+      );
+      assert.ok(overflow <= 0, `${overflow} pixels too wide`);
+      const shapes = await page.$eval(
+        '[data-figure="shapes"]',
+        ({ textContent }) => textContent,
+      );
+      assert.equal(shapes, "20,000");
+      assert.deepEqual(complaints, []);
+    } finally {
+      await page.close();
+    }
+  });
 }

@@ -36,6 +36,13 @@ export function heavyTest(name, body) {
   else console.log(`Chromium, in \`make long\`: ${name}`);
 }
 
+/**
+ * The widths at which pages of half a minute are looked at: a phone's by Chromium, a desktop's by
+ * Firefox, and both by both in `make long`.
+ */
+export const WIDTHS =
+  process.env.LONG === "1" ? [390, 1280] : [BROWSER === "firefox" ? 1280 : 390];
+
 /** A server of `mounts` and a browser, for as long as the tests of a file run. */
 function openServer(mounts, options, headers = {}) {
   let browser;
