@@ -150,7 +150,7 @@ const PARTS = {
     }
     return counts;
   },
-  // What Chromium's GPU in software takes too long for in `make test`.
+  // What takes too long in `make test`, most of it for Chromium's GPU in software.
   async heavyPages() {
     const files = [
       "embeddings",
@@ -167,6 +167,7 @@ const PARTS = {
       [
         ...["node", "--test", "--test-reporter=spec", "--test-concurrency=1"],
         ...files.map((name) => `tests/e2e/${name}.test.mjs`),
+        "tests/packaging/convert.test.mjs",
       ],
       { LONG: "1" },
       /pass (\d+)/,

@@ -64,10 +64,13 @@ test("a converted folder is the one that is kept, byte for byte", () => {
   });
 });
 
-for (const [dtype, most, least] of [
+/** Which layers int4 leaves in 8 bits is found by trying, which has its time in `make long`. */
+const MINILM = [
   ["int8", 25, 0.999],
-  ["int4", 16, 0.99],
-]) {
+  ...(process.env.LONG === "1" ? [["int4", 16, 0.99]] : []),
+];
+
+for (const [dtype, most, least] of MINILM) {
   test(`MiniLM takes at most ${most} MB as ${dtype}, and is as near as ${least}`, () => {
     const out = join(root, `minilm-${dtype}`);
     const { status, stdout, stderr } = run(
