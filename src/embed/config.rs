@@ -114,7 +114,7 @@ pub struct Norms {
 }
 
 impl Norms {
-    /// Those of BERT.
+    /// The norms of BERT.
     pub const BERT: Norms = Norms {
         kind: NormKind::Layer,
         place: NormPlace::After,
@@ -154,7 +154,7 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// So many heads, which share as many floats evenly.
+    /// Heads that share the floats of a token evenly, each with keys of its own.
     pub const fn even(count: u32, floats: u32) -> Heads {
         let size = match floats.checked_div(count) {
             Some(size) => size,

@@ -179,10 +179,7 @@ impl<'a> Pass<'a> {
             epsilon: chain.constant()?,
             scale: chain.constant()?,
             least_length: chain.constant()?,
-            word_scale: match config.word_scale {
-                Some(_) => Some(chain.constant()?),
-                None => None,
-            },
+            word_scale: config.word_scale.map(|_| chain.constant()).transpose()?,
             chain,
             config,
             weights: inputs.into_iter(),

@@ -345,7 +345,10 @@ pub(super) fn layer(config: &Config, number: u32) -> Vec<Weight> {
             1 => vec![rows.iter().sum()],
             _ => rows.to_vec(),
         };
-        list.linear(&all(names.projections), (&rows, hidden), biases.attention);
+        list.linear(
+            &all(names.projections),
+            products(&rows, hidden, biases.attention),
+        );
         if heads.are_normed {
             let norms = names
                 .of_heads
@@ -353,13 +356,22 @@ pub(super) fn layer(config: &Config, number: u32) -> Vec<Weight> {
             list.push(Role::OfHeads, norms.into(), &[heads.turned(), heads.size]);
         }
         let attended = [of(&names.attended)];
-        list.linear(&attended, (&[hidden], heads.width()), biases.attention);
+        list.linear(
+            &attended,
+            products(&[hidden], heads.width(), biases.attention),
+        );
     };
     let feed = |list: &mut List<'_>| {
         let (inner, outer) = (all(names.inner), [of(&names.outer)]);
         let rows = config.inner() / if inner.len() > 1 { 2 } else { 1 };
-        list.linear(&inner, (&vec![rows; inner.len()], hidden), biases.inner);
-        list.linear(&outer, (&[hidden], config.intermediate), biases.outer);
+        list.linear(
+            &inner,
+            products(&vec![rows; inner.len()], hidden, biases.inner),
+        );
+        list.linear(
+            &outer,
+            products(&[hidden], config.intermediate, biases.outer),
+        );
     };
     let norms = [of(&names.attended_norm), of(&names.outer_norm)];
     match config.norms.place {
@@ -396,7 +408,7 @@ pub(super) fn behind(config: &Config) -> Vec<Weight> {
     for layer in &config.dense {
         let from = list.weights.len();
         let name = std::slice::from_ref(&layer.name);
-        list.linear(name, (&[layer.outputs], layer.inputs), layer.bias);
+        list.linear(name, products(&[layer.outputs], layer.inputs, layer.bias));
         if let Some(norm) = &layer.norm {
             let part = part(&[norm, ".weight"], &[layer.outputs]);
             list.push(Role::Vector, vec![part], &[layer.outputs]);
@@ -430,8 +442,13 @@ impl List<'_> {
         });
     }
 
-    /// Layers with so many outputs each and as many inputs, as one.
-    fn linear(&mut self, layers: &[String], (outputs, inputs): (&[u32], u32), bias: Bias) {
+    /// Layers of these names as one.
+    fn linear(&mut self, layers: &[String], products: Products<'_>) {
+        let Products {
+            outputs,
+            inputs,
+            bias,
+        } = products;
         let all = outputs.iter().sum();
         let each = || layers.iter().zip(outputs);
         let weights = each().map(|(layer, rows)| part(&[layer, ".weight"], &[*rows, inputs]));
@@ -452,6 +469,24 @@ impl List<'_> {
         if self.config.biases.norms == Bias::Added {
             self.push(Role::Vector, vec![part(&[of, ".bias"], &dims)], &dims);
         }
+    }
+}
+
+/// Products of the same vector, side by side.
+struct Products<'a> {
+    /// Floats that come out of each.
+    outputs: &'a [u32],
+    /// Floats that go in.
+    inputs: u32,
+    /// Whether each has a bias.
+    bias: Bias,
+}
+
+fn products(outputs: &[u32], inputs: u32, bias: Bias) -> Products<'_> {
+    Products {
+        outputs,
+        inputs,
+        bias,
     }
 }
 

@@ -49,7 +49,7 @@ fn bits_that_are_gone_are_not_given() {
     }
 }
 
-/// Its matrices are blocks of int4 and of int8.
+/// A folder whose matrices are blocks of int4 and of int8.
 #[test]
 fn a_folder_of_int4_is_as_near_as_it_says() {
     for gpu in both() {

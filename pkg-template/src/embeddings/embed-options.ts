@@ -46,7 +46,10 @@ export interface EmbedderInfo {
   readonly pooling: Pooling;
   /** Whether embeddings have length 1. */
   readonly normalized: boolean;
-  /** How matrices are kept; `mixed` where `auto` found some too large for f16, and of a folder that was converted to int4 with some as int8. */
+  /**
+   * How matrices are kept; `mixed` where `auto` found some too large for f16, and of a folder
+   * that was converted to int4 with some as int8.
+   */
   readonly dtype: "f32" | "f16" | "bf16" | "int8" | "int4" | "mixed";
   /**
    * How near vectors come to those of the file's own bits: the least cosine that a few texts have

@@ -37,7 +37,7 @@ pub(super) struct Kinds {
     pub(super) every: &'static [&'static str],
     /// What they say usually.
     pub(super) usual_every: u32,
-    /// Which layer of so many that is.
+    /// The number of the layer that attends to all tokens, among as many layers as `every` says.
     pub(super) all_at: fn(u32) -> u32,
     /// The field that says how many tokens a token attends to.
     pub(super) window: &'static str,
