@@ -151,7 +151,9 @@ fn query(text: &mut String, quads: u32) {
 
 /// Prints what is done to each quad of a query's sums.
 fn sums(text: &mut String, part: u32) {
-    declare_sums(text, part);
+    list(text, "struct Sums {", "}\n", part, &|text, i| {
+        put!(text, "s{i}: F, ");
+    });
     list(
         text,
         "fn add(sums: Sums, decay: f32, w: F, at: u32) -> Sums {\nvar s = sums;\n",
@@ -193,7 +195,9 @@ fn sums(text: &mut String, part: u32) {
 
 /// Prints what is done to each quad of a query's sums, of which a thread has some.
 fn wide_sums(text: &mut String, part: u32) {
-    declare_sums(text, part);
+    list(text, "struct Sums {", "}\n", part, &|text, i| {
+        put!(text, "s{i}: F, ");
+    });
     list(
         text,
         "fn scaled(sums: Sums, by: f32) -> Sums {\nvar s = sums;\n",
@@ -217,13 +221,6 @@ fn wide_sums(text: &mut String, part: u32) {
         },
     );
     finish(text, part);
-}
-
-/// Prints the sums that a thread has of a query.
-fn declare_sums(text: &mut String, part: u32) {
-    list(text, "struct Sums {", "}\n", part, &|text, i| {
-        put!(text, "s{i}: F, ");
-    });
 }
 
 /// Prints how sums go to the result.
