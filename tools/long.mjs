@@ -16,7 +16,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { launch, openPage } from "./browser.mjs";
 import { serve } from "./serve.mjs";
@@ -31,6 +31,10 @@ const ROUNDS = "3";
 /** How long the bench waits for other work to end. */
 const REST_MINUTES = 10;
 const RECORD = /^record: (\S+\.json)/m;
+
+/** What the tests of a file are added by that `make test` leaves to one browser. */
+const LONGER = /\b(heavyTest|testIn|testOn|HAS_TIME|WIDTHS)\b/;
+const CONVERSIONS = ["tests/packaging/convert.test.mjs"];
 
 const CASES = "10000";
 // Other cases in each run, and the same again if it is set.
@@ -150,29 +154,27 @@ const PARTS = {
     }
     return counts;
   },
-  // What takes too long in `make test`, most of it for Chromium's GPU in software.
+  // What one browser stands for in `make test`, in both; and what takes too long there.
   async heavyPages() {
-    const files = [
-      "embeddings",
-      "families",
-      "minilm",
-      "docs",
-      "bench",
-      "buffers",
-      "demo",
-      "morph",
-      "storage",
-    ];
-    const [[, passed]] = await run(
-      [
-        ...["node", "--test", "--test-reporter=spec", "--test-concurrency=1"],
-        ...files.map((name) => `tests/e2e/${name}.test.mjs`),
-        "tests/packaging/convert.test.mjs",
-      ],
-      { LONG: "1" },
-      /pass (\d+)/,
-    );
-    return Number(passed);
+    const folder = "tests/e2e";
+    const files = readdirSync(folder)
+      .filter((name) => name.endsWith(".test.mjs"))
+      .map((name) => `${folder}/${name}`)
+      .filter((name) => LONGER.test(readFileSync(name, "utf8")));
+    const passed = [];
+    for (const BROWSER of ["chromium", "firefox"]) {
+      const also = BROWSER === "chromium" ? CONVERSIONS : [];
+      const [[, count]] = await run(
+        [
+          ...["node", "--test", "--test-reporter=spec", "--test-concurrency=1"],
+          ...[...files, ...also],
+        ],
+        { LONG: "1", BROWSER },
+        /pass (\d+)/,
+      );
+      passed.push(Number(count));
+    }
+    return passed;
   },
   // Bodies of kernels of a program's own: each is compiled for two devices natively.
   async bodies() {

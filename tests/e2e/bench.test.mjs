@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { report } from "../../tools/bench-report.mjs";
 import { problemsOf } from "../../tools/contributed.mjs";
 import { result, usePage } from "./bench-page.mjs";
-import { heavyTest, openBuilt } from "./site.mjs";
+import { heavyTest, openBuilt, testIn } from "./site.mjs";
 
 const SYSTEMS = [
   "one-batch",
@@ -51,7 +51,7 @@ test("every system answers, within its bound, and is shown", () =>
     assert.deepEqual(shown, SYSTEMS);
   }));
 
-test("the other operations: every system's answers are right", () =>
+heavyTest("the other operations: every system's answers are right", () =>
   bench(
     {
       run: "",
@@ -64,9 +64,10 @@ test("the other operations: every system's answers are right", () =>
       const problems = rows.filter(({ problem }) => problem);
       assert.deepEqual(problems, []);
     },
-  ));
+  ),
+);
 
-test("chains: every system's answers are right", () =>
+heavyTest("chains: every system's answers are right", () =>
   bench(
     {
       run: "",
@@ -85,7 +86,8 @@ test("chains: every system's answers are right", () =>
       const others = SYSTEMS.filter((system) => system !== "per-call");
       assert.deepEqual(of("deep5-resident-1e4"), others);
     },
-  ));
+  ),
+);
 
 test("in rounds systems take turns, and a row is the round in the middle", () =>
   bench(
@@ -126,58 +128,66 @@ test("in rounds systems take turns, and a row is the round in the middle", () =>
     },
   ));
 
-test("clips: every system's rows are right, also in the buffer that is drawn from", () =>
-  bench(
-    {
-      run: "",
-      quick: "",
-      workloads: "clip-10k,clip-100k",
-      // A system with 100,000 submissions would take a minute here.
-      systems: "one-batch,framebatch,cpu-loop,animation-mixer",
-    },
-    async (page) => {
-      const { rows } = await result(page);
-      const told = rows.map((row) => [row.workload, row.system, row.problem]);
-      const both = ["one-batch", "framebatch-gpu"];
-      const engines = ["framebatch-cpu", "framebatch-auto"];
-      const pages = ["cpu-loop", "animation-mixer"];
-      const of = (name, systems) =>
-        systems.map((system) => [name, system, undefined]);
-      assert.deepEqual(told, [
-        ...TRACKS.flatMap((name) => of(name, [...both, ...engines, ...pages])),
-        ...of("clip-100k", [...both, ...pages]),
-      ]);
-    },
-  ));
+heavyTest(
+  "clips: every system's rows are right, also in the buffer that is drawn from",
+  () =>
+    bench(
+      {
+        run: "",
+        quick: "",
+        workloads: "clip-10k,clip-100k",
+        // A system with 100,000 submissions would take a minute here.
+        systems: "one-batch,framebatch,cpu-loop,animation-mixer",
+      },
+      async (page) => {
+        const { rows } = await result(page);
+        const told = rows.map((row) => [row.workload, row.system, row.problem]);
+        const both = ["one-batch", "framebatch-gpu"];
+        const engines = ["framebatch-cpu", "framebatch-auto"];
+        const pages = ["cpu-loop", "animation-mixer"];
+        const of = (name, systems) =>
+          systems.map((system) => [name, system, undefined]);
+        assert.deepEqual(told, [
+          ...TRACKS.flatMap((name) =>
+            of(name, [...both, ...engines, ...pages]),
+          ),
+          ...of("clip-100k", [...both, ...pages]),
+        ]);
+      },
+    ),
+);
 
-test("products of matrices: every system's answers are right, and long ones wait to be asked for", () =>
-  bench(
-    {
-      run: "",
-      quick: "",
-      workloads: "matmul-256",
-    },
-    async (page) => {
-      const { rows } = await result(page);
-      const told = rows.map(({ system, problem }) => [system, problem]);
-      assert.deepEqual(
-        told,
-        SYSTEMS.map((system) => [system, undefined]),
-      );
-      await page.goto(`${site.url}/bench/?rounds=1`);
-      await page.waitForSelector("[name=systems]");
-      const unticked = await page.$$eval("[name=workloads]", (boxes) =>
-        boxes.filter(({ checked }) => !checked).map(({ value }) => value),
-      );
-      assert.deepEqual(unticked, [
-        ...["matmul-1024", "matmul-4096", "matmul-kernel-256"],
-        ...["matmul-kernel-1024", "matmul-kernel-4096"],
-        ...["search-100k-1", "search-100k-64"],
-        ...TRACKS,
-        ...["clip-100k", "trace-matmul-1024"],
-      ]);
-    },
-  ));
+heavyTest(
+  "products of matrices: every system's answers are right, and long ones wait to be asked for",
+  () =>
+    bench(
+      {
+        run: "",
+        quick: "",
+        workloads: "matmul-256",
+      },
+      async (page) => {
+        const { rows } = await result(page);
+        const told = rows.map(({ system, problem }) => [system, problem]);
+        assert.deepEqual(
+          told,
+          SYSTEMS.map((system) => [system, undefined]),
+        );
+        await page.goto(`${site.url}/bench/?rounds=1`);
+        await page.waitForSelector("[name=systems]");
+        const unticked = await page.$$eval("[name=workloads]", (boxes) =>
+          boxes.filter(({ checked }) => !checked).map(({ value }) => value),
+        );
+        assert.deepEqual(unticked, [
+          ...["matmul-1024", "matmul-4096", "matmul-kernel-256"],
+          ...["matmul-kernel-1024", "matmul-kernel-4096"],
+          ...["search-100k-1", "search-100k-64"],
+          ...TRACKS,
+          ...["clip-100k", "trace-matmul-1024"],
+        ]);
+      },
+    ),
+);
 
 heavyTest("a network of many callers", () =>
   bench(
@@ -386,96 +396,100 @@ test("the record: what is promised, as a download, as a post and as tables", () 
     },
   ));
 
-test("a first visit: five rows in plain words, measured by one button, to be shared", () =>
-  bench(
-    {},
-    async (page) => {
-      await page.waitForSelector("[name=systems]");
-      const ticked = (of) =>
-        page.$$eval(`[name=${of}]:checked`, (boxes) =>
-          boxes.map(({ value }) => value),
+testIn(
+  "chromium",
+  "a first visit: five rows in plain words, measured by one button, to be shared",
+  () =>
+    bench(
+      {},
+      async (page) => {
+        await page.waitForSelector("[name=systems]");
+        const ticked = (of) =>
+          page.$$eval(`[name=${of}]:checked`, (boxes) =>
+            boxes.map(({ value }) => value),
+          );
+        assert.deepEqual(await ticked("workloads"), [
+          ...["small-lerp-1000x16", "small-1000x64", "deep5-1e6"],
+          ...["network-500", "texts-16"],
+        ]);
+        const titles = await page.$$eval("#stories h2", (all) =>
+          all.map(({ textContent }) => textContent),
         );
-      assert.deepEqual(await ticked("workloads"), [
-        ...["small-lerp-1000x16", "small-1000x64", "deep5-1e6"],
-        ...["network-500", "texts-16"],
-      ]);
-      const titles = await page.$$eval("#stories h2", (all) =>
-        all.map(({ textContent }) => textContent),
-      );
-      assert.equal(titles.length, 5);
-      const sentences = await page.$$eval("#choice small", (all) =>
-        all.map(({ textContent }) => textContent),
-      );
-      assert.ok(sentences.every((text) => text.length > 20));
-      // Two of the five: what else is ticked takes a software adapter too long.
-      await page.evaluate(() => {
-        const wanted = ["small-lerp-1000x16", "texts-16"];
-        const systems = [
-          ...["framebatch-auto", "framebatch-awaited"],
-          ...["cpu-loop", "one-batch"],
-        ];
-        for (const box of document.querySelectorAll(
-          "#choice [type=checkbox]",
-        )) {
-          box.checked = [...wanted, ...systems, "on"].includes(box.value);
-        }
-        document.querySelector("#choice").requestSubmit();
-      });
-      const { rows, adapter } = await result(page);
-      assert.deepEqual(
-        rows.map(({ workload, system, problem }) => [
-          workload,
-          system,
-          problem,
-        ]),
-        [
-          ["small-lerp-1000x16", "one-batch", undefined],
-          ["small-lerp-1000x16", "framebatch-auto", undefined],
-          ["small-lerp-1000x16", "cpu-loop", undefined],
-          ["texts-16", "framebatch-auto", undefined],
-          ["texts-16", "framebatch-awaited", undefined],
-        ],
-      );
-      const here = await page.$$eval("#stories .here", (bars) => bars.length);
-      // What is no part of the five is measured, and told below them.
-      assert.equal(here, rows.length - 1);
-      const shown = await page.$$eval("#stories .here", (bars) =>
-        bars.map(({ textContent }) => textContent),
-      );
-      const short = rows.filter(
-        ({ system, median }) => system !== "one-batch" && median === 0,
-      ).length;
-      assert.ok(short > 0, "the clock goes in steps that a loop fits into");
-      const untold = shown.filter((text) => /less than the clock/.test(text));
-      assert.equal(untold.length, short);
-      assert.ok((await page.$$("#stories .there")).length > 5);
+        assert.equal(titles.length, 5);
+        const sentences = await page.$$eval("#choice small", (all) =>
+          all.map(({ textContent }) => textContent),
+        );
+        assert.ok(sentences.every((text) => text.length > 20));
+        // Two of the five: what else is ticked takes a software adapter too long.
+        await page.evaluate(() => {
+          const wanted = ["small-lerp-1000x16", "texts-16"];
+          const systems = [
+            ...["framebatch-auto", "framebatch-awaited"],
+            ...["cpu-loop", "one-batch"],
+          ];
+          for (const box of document.querySelectorAll(
+            "#choice [type=checkbox]",
+          )) {
+            box.checked = [...wanted, ...systems, "on"].includes(box.value);
+          }
+          document.querySelector("#choice").requestSubmit();
+        });
+        const { rows, adapter } = await result(page);
+        assert.deepEqual(
+          rows.map(({ workload, system, problem }) => [
+            workload,
+            system,
+            problem,
+          ]),
+          [
+            ["small-lerp-1000x16", "one-batch", undefined],
+            ["small-lerp-1000x16", "framebatch-auto", undefined],
+            ["small-lerp-1000x16", "cpu-loop", undefined],
+            ["texts-16", "framebatch-auto", undefined],
+            ["texts-16", "framebatch-awaited", undefined],
+          ],
+        );
+        const here = await page.$$eval("#stories .here", (bars) => bars.length);
+        // What is no part of the five is measured, and told below them.
+        assert.equal(here, rows.length - 1);
+        const shown = await page.$$eval("#stories .here", (bars) =>
+          bars.map(({ textContent }) => textContent),
+        );
+        const short = rows.filter(
+          ({ system, median }) => system !== "one-batch" && median === 0,
+        ).length;
+        assert.ok(short > 0, "the clock goes in steps that a loop fits into");
+        const untold = shown.filter((text) => /less than the clock/.test(text));
+        assert.equal(untold.length, short);
+        assert.ok((await page.$$("#stories .there")).length > 5);
 
-      await page.click("#share-file");
-      const text = await page.evaluate(() => window.saved.text());
-      assert.deepEqual(problemsOf(text), []);
-      assert.equal(JSON.parse(text).adapter, adapter);
-      assert.equal(JSON.parse(text).rows.length, here);
-      await page.evaluate(() => (window.saved = undefined));
-      await page.click("#share-picture");
-      await page.waitForFunction(() => window.saved !== undefined);
-      const { type, size } = await page.evaluate(() => ({
-        type: window.saved.type,
-        size: window.saved.size,
-      }));
-      assert.equal(type, "image/png");
-      assert.ok(size > 10_000, `${size} bytes`);
-    },
-    () => {
-      // Coarser than that of any browser.
-      const { now } = Performance.prototype;
-      performance.now = () => Math.floor(now.call(performance) / 20) * 20;
-      const { createObjectURL } = URL;
-      URL.createObjectURL = (blob) => {
-        window.saved = blob;
-        return createObjectURL.call(URL, blob);
-      };
-    },
-  ));
+        await page.click("#share-file");
+        const text = await page.evaluate(() => window.saved.text());
+        assert.deepEqual(problemsOf(text), []);
+        assert.equal(JSON.parse(text).adapter, adapter);
+        assert.equal(JSON.parse(text).rows.length, here);
+        await page.evaluate(() => (window.saved = undefined));
+        await page.click("#share-picture");
+        await page.waitForFunction(() => window.saved !== undefined);
+        const { type, size } = await page.evaluate(() => ({
+          type: window.saved.type,
+          size: window.saved.size,
+        }));
+        assert.equal(type, "image/png");
+        assert.ok(size > 10_000, `${size} bytes`);
+      },
+      () => {
+        // Coarser than that of any browser.
+        const { now } = Performance.prototype;
+        performance.now = () => Math.floor(now.call(performance) / 20) * 20;
+        const { createObjectURL } = URL;
+        URL.createObjectURL = (blob) => {
+          window.saved = blob;
+          return createObjectURL.call(URL, blob);
+        };
+      },
+    ),
+);
 
 test("a number of rounds that is none is refused", () =>
   bench({ run: "", rounds: 0 }, async (page) => {

@@ -11,7 +11,7 @@ import { openSite, times } from "./site.mjs";
  * software adapter takes seconds to compile a product, and the native suite tries 200.
  */
 const GRAPHS = {
-  gpu: times(BROWSER === "chromium" ? 5 : 100, 10_000),
+  gpu: times(BROWSER === "chromium" ? 2 : 40, 10_000),
   cpu: times(300, 10_000),
 };
 /** Graphs between two words from the page, so that a slow browser is not taken for a dead one. */

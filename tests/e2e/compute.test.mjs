@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chromiumTest, openSite, times } from "./site.mjs";
+import { chromiumTest, openSite, testOn, times } from "./site.mjs";
 
 const site = openSite();
 
@@ -42,70 +42,77 @@ const tools = () => {
 const onPage = (use) => site.page(use, { prepare: tools });
 
 for (const engine of ["gpu", "cpu"]) {
-  test(`what is computed is what would be read, on the ${engine}`, () =>
-    onPage(async (page) => {
-      const { wrong, count } = await page.evaluate(async (engine) => {
-        const gpu = await framebatch.open({ engine, flush: "manual" });
-        const [rows, columns] = [40, 24];
-        const x = gpu.tensor(wave(rows * columns), [rows, columns]);
-        const y = gpu.tensor(wave(columns, 3), [columns]);
-        const f16 = gpu.tensor(wave(columns, 3), [columns], { dtype: "f16" });
-        const asked = {
-          copy: x,
-          packed: f16,
-          map: x.mul(y).add(0.5).tanh(),
-          fold: x.sum(1),
-          rows: x.softmax(),
-          transposed: x.transpose(),
-          indexes: x.argmax(1),
-          product: x.transpose().matmul(x).relu(),
-          gather: x.gather(x.argmax(0)),
-          slice: x.slice([1, undefined, 3]),
-          number: x.mean(),
-          attention: x.attention(x.scale(0.5), x, { heads: 3 }),
-          none: x.slice([rows]),
-        };
-        const names = Object.keys(asked);
-        const expected = await settle(
-          gpu,
-          Object.values(asked).map((value) => value.read()),
-        );
-        const bits = (array) =>
-          new Uint32Array(array.buffer, 0, array.length).join();
-        const wrong = [];
-        let count = 0;
-        const compare = async (how, tensors) => {
-          const results = await settle(gpu, [gpu.readAll(tensors)]);
-          results[0].forEach((result, i) => {
-            count += 1;
-            if (bits(result) !== bits(expected[i])) {
-              wrong.push(`${how}: ${names[i]}`);
-            }
-          });
-        };
-        const each = await settle(
-          gpu,
-          Object.values(asked).map((value) => value.compute()),
-        );
-        await compare("compute", each);
-        const [all] = await settle(gpu, [gpu.computeAll(Object.values(asked))]);
-        await compare("computeAll", all);
-        await settle(
-          gpu,
-          Object.values(asked).map((value, i) => value.computeInto(all[i])),
-        );
-        await compare("computeInto", all);
-        // From what was computed goes on what would from the recorded.
-        const [sums] = await settle(gpu, [all[2].matmul(all[5]).sum(0).read()]);
-        const [own] = await settle(gpu, [
-          asked.map.matmul(asked.transposed).sum(0).read(),
-        ]);
-        if (bits(sums) !== bits(own)) wrong.push("goes on");
-        return { wrong, count };
-      }, engine);
-      assert.deepEqual(wrong, []);
-      assert.equal(count, 3 * 13);
-    }));
+  testOn(engine)(
+    `what is computed is what would be read, on the ${engine}`,
+    () =>
+      onPage(async (page) => {
+        const { wrong, count } = await page.evaluate(async (engine) => {
+          const gpu = await framebatch.open({ engine, flush: "manual" });
+          const [rows, columns] = [40, 24];
+          const x = gpu.tensor(wave(rows * columns), [rows, columns]);
+          const y = gpu.tensor(wave(columns, 3), [columns]);
+          const f16 = gpu.tensor(wave(columns, 3), [columns], { dtype: "f16" });
+          const asked = {
+            copy: x,
+            packed: f16,
+            map: x.mul(y).add(0.5).tanh(),
+            fold: x.sum(1),
+            rows: x.softmax(),
+            transposed: x.transpose(),
+            indexes: x.argmax(1),
+            product: x.transpose().matmul(x).relu(),
+            gather: x.gather(x.argmax(0)),
+            slice: x.slice([1, undefined, 3]),
+            number: x.mean(),
+            attention: x.attention(x.scale(0.5), x, { heads: 3 }),
+            none: x.slice([rows]),
+          };
+          const names = Object.keys(asked);
+          const expected = await settle(
+            gpu,
+            Object.values(asked).map((value) => value.read()),
+          );
+          const bits = (array) =>
+            new Uint32Array(array.buffer, 0, array.length).join();
+          const wrong = [];
+          let count = 0;
+          const compare = async (how, tensors) => {
+            const results = await settle(gpu, [gpu.readAll(tensors)]);
+            results[0].forEach((result, i) => {
+              count += 1;
+              if (bits(result) !== bits(expected[i])) {
+                wrong.push(`${how}: ${names[i]}`);
+              }
+            });
+          };
+          const each = await settle(
+            gpu,
+            Object.values(asked).map((value) => value.compute()),
+          );
+          await compare("compute", each);
+          const [all] = await settle(gpu, [
+            gpu.computeAll(Object.values(asked)),
+          ]);
+          await compare("computeAll", all);
+          await settle(
+            gpu,
+            Object.values(asked).map((value, i) => value.computeInto(all[i])),
+          );
+          await compare("computeInto", all);
+          // From what was computed goes on what would from the recorded.
+          const [sums] = await settle(gpu, [
+            all[2].matmul(all[5]).sum(0).read(),
+          ]);
+          const [own] = await settle(gpu, [
+            asked.map.matmul(asked.transposed).sum(0).read(),
+          ]);
+          if (bits(sums) !== bits(own)) wrong.push("goes on");
+          return { wrong, count };
+        }, engine);
+        assert.deepEqual(wrong, []);
+        assert.equal(count, 3 * 13);
+      }),
+  );
 
   test(`steps in place follow float64, awaited and not, on the ${engine}`, () =>
     onPage(async (page) => {

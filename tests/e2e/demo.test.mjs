@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openBuilt, WIDTHS } from "./site.mjs";
+import { openBuilt, testIn, times } from "./site.mjs";
 
 const site = openBuilt();
 const WAYS = ["framebatch", "awaited", "tfjs", "loop"];
@@ -65,67 +65,79 @@ async function assertLook(page) {
 const picture = (page) =>
   page.$eval("#scene", (canvas) => canvas.toDataURL("image/png"));
 
-for (const width of WIDTHS) {
-  test(`at ${width} pixels: every way answers rightly, and creatures live by it`, () =>
-    demo({ width }, async (page) => {
-      await assertLook(page);
-      for (const way of WAYS) {
-        await page.click(`label:has([value="${way}"])`);
-        await page.waitForFunction(
-          (chosen) => document.body.dataset.way === chosen,
-          {},
-          way,
+for (const width of times([390], [390, 1280])) {
+  testIn(
+    "chromium",
+    `at ${width} pixels: every way answers rightly, and creatures live by it`,
+    () =>
+      demo({ width }, async (page) => {
+        await assertLook(page);
+        for (const way of WAYS) {
+          await page.click(`label:has([value="${way}"])`);
+          await page.waitForFunction(
+            (chosen) => document.body.dataset.way === chosen,
+            {},
+            way,
+          );
+        }
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - innerWidth,
         );
-      }
-      const overflow = await page.evaluate(
-        () => document.documentElement.scrollWidth - innerWidth,
-      );
-      assert.ok(overflow <= 0, `${overflow} pixels too wide`);
-    }));
+        assert.ok(overflow <= 0, `${overflow} pixels too wide`);
+      }),
+  );
 }
 
-test("without WebGPU: the CPU answers, and the page says so", () =>
-  demo(
-    {
-      prepare: () =>
-        Object.defineProperty(navigator, "gpu", { value: undefined }),
-    },
-    async (page) => {
-      await assertLook(page);
-      const { rows } = await page.evaluate(() => window.__result);
-      for (const { ranOn } of rows) assert.equal(ranOn, "CPU");
-      const notice = await page.$eval("#notice", (note) =>
-        note.hidden ? "" : note.textContent,
-      );
-      assert.match(notice, /No WebGPU here \(unsupported\)/);
-    },
-  ));
-
-test("who wants less motion sees a picture that stands until it is played", () =>
-  demo(
-    {
-      prepare: () => {
-        const { matchMedia } = window;
-        window.matchMedia = (query) =>
-          query.includes("reduced-motion")
-            ? { matches: true }
-            : matchMedia.call(window, query);
+testIn(
+  "chromium",
+  "without WebGPU: the CPU answers, and the page says so",
+  () =>
+    demo(
+      {
+        prepare: () =>
+          Object.defineProperty(navigator, "gpu", { value: undefined }),
       },
-    },
-    async (page) => {
-      // The page's own code drew the first picture when its canvas has another size than by default.
-      await page.waitForFunction(
-        () => document.querySelector("#scene").width !== 300,
-      );
-      const first = await picture(page);
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      assert.equal(await picture(page), first);
-      await page.click("#pause");
-      await page.waitForFunction(
-        (before) =>
-          document.querySelector("#scene").toDataURL("image/png") !== before,
-        {},
-        first,
-      );
-    },
-  ));
+      async (page) => {
+        await assertLook(page);
+        const { rows } = await page.evaluate(() => window.__result);
+        for (const { ranOn } of rows) assert.equal(ranOn, "CPU");
+        const notice = await page.$eval("#notice", (note) =>
+          note.hidden ? "" : note.textContent,
+        );
+        assert.match(notice, /No WebGPU here \(unsupported\)/);
+      },
+    ),
+);
+
+testIn(
+  "chromium",
+  "who wants less motion sees a picture that stands until it is played",
+  () =>
+    demo(
+      {
+        prepare: () => {
+          const { matchMedia } = window;
+          window.matchMedia = (query) =>
+            query.includes("reduced-motion")
+              ? { matches: true }
+              : matchMedia.call(window, query);
+        },
+      },
+      async (page) => {
+        // The page's own code drew the first picture when its canvas has another size than by default.
+        await page.waitForFunction(
+          () => document.querySelector("#scene").width !== 300,
+        );
+        const first = await picture(page);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        assert.equal(await picture(page), first);
+        await page.click("#pause");
+        await page.waitForFunction(
+          (before) =>
+            document.querySelector("#scene").toDataURL("image/png") !== before,
+          {},
+          first,
+        );
+      },
+    ),
+);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { heavyTest, openSite } from "./site.mjs";
 
 const site = openSite();
 
@@ -171,52 +171,58 @@ test("profile: what a run takes", () =>
     assert.ok(told.kernelEfficiency > 0 && told.kernelEfficiency <= 1);
   }));
 
-test("profile: operations and bytes of kernels are those counted by hand", () =>
-  site.page(async (page) => {
-    await opened(page);
-    const told = await page.evaluate(async () => {
-      const ones = (...dims) =>
-        gpu.tensor(
-          new Float32Array(dims.reduce((a, b) => a * b)).fill(1),
-          dims,
-        );
-      const [a, b, m, n] = [ones(1000), ones(1000), ones(30, 20), ones(20, 50)];
-      const kernel = (flops) =>
-        gpu.kernel({
-          name: "fused",
-          inputs: { x: "f32", y: "f32" },
-          output: "f32",
-          code: "fn element(x: f32, y: f32) -> f32 { return x * y + 1.0; }",
-          flops,
-        });
-      const [counted, unknown] = [kernel(2), kernel(undefined)];
-      const told = [];
-      for (const record of [
-        () => a.add(b),
-        () => m.matmul(n),
-        () => a.exp().mul(b).add(a),
-        () => counted({ x: a, y: b }).add(a),
-        () => unknown({ x: a, y: b }),
-      ]) {
-        const { flops, kernelBytes, gpuMs, flopsPerSecond } = await gpu.profile(
-          () => record().read(),
-          { iterations: 2 },
-        );
-        // Kernels this small may take less than a clock can tell.
-        const rate = gpuMs && flops && (flops / gpuMs.mean) * 1000;
-        told.push([flops, kernelBytes, flopsPerSecond === rate]);
-      }
-      return told;
-    });
-    assert.deepEqual(told, [
-      // 1000 sums of two vectors.
-      [1000, 12_000, true],
-      // A product and a sum for each of 30 x 20 x 50 pairs.
-      [60_000, 4 * (600 + 1000 + 1500), true],
-      // An exponential, a product and a sum of each element.
-      [3000, 12_000, true],
-      // Two operations of the kernel, and a sum behind it, in one pass.
-      [3000, 12_000, true],
-      [null, 12_000, true],
-    ]);
-  }));
+heavyTest(
+  "profile: operations and bytes of kernels are those counted by hand",
+  () =>
+    site.page(async (page) => {
+      await opened(page);
+      const told = await page.evaluate(async () => {
+        const ones = (...dims) =>
+          gpu.tensor(
+            new Float32Array(dims.reduce((a, b) => a * b)).fill(1),
+            dims,
+          );
+        const [a, b, m, n] = [
+          ones(1000),
+          ones(1000),
+          ones(30, 20),
+          ones(20, 50),
+        ];
+        const kernel = (flops) =>
+          gpu.kernel({
+            name: "fused",
+            inputs: { x: "f32", y: "f32" },
+            output: "f32",
+            code: "fn element(x: f32, y: f32) -> f32 { return x * y + 1.0; }",
+            flops,
+          });
+        const [counted, unknown] = [kernel(2), kernel(undefined)];
+        const told = [];
+        for (const record of [
+          () => a.add(b),
+          () => m.matmul(n),
+          () => a.exp().mul(b).add(a),
+          () => counted({ x: a, y: b }).add(a),
+          () => unknown({ x: a, y: b }),
+        ]) {
+          const { flops, kernelBytes, gpuMs, flopsPerSecond } =
+            await gpu.profile(() => record().read(), { iterations: 2 });
+          // Kernels this small may take less than a clock can tell.
+          const rate = gpuMs && flops && (flops / gpuMs.mean) * 1000;
+          told.push([flops, kernelBytes, flopsPerSecond === rate]);
+        }
+        return told;
+      });
+      assert.deepEqual(told, [
+        // 1000 sums of two vectors.
+        [1000, 12_000, true],
+        // A product and a sum for each of 30 x 20 x 50 pairs.
+        [60_000, 4 * (600 + 1000 + 1500), true],
+        // An exponential, a product and a sum of each element.
+        [3000, 12_000, true],
+        // Two operations of the kernel, and a sum behind it, in one pass.
+        [3000, 12_000, true],
+        [null, 12_000, true],
+      ]);
+    }),
+);

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openBuilt } from "./site.mjs";
+import { openBuilt, WIDTHS } from "./site.mjs";
 
 const site = openBuilt();
 
@@ -102,7 +102,7 @@ const told = (page) =>
 
 const MISTAKE = "A mistake: an error at its line";
 
-for (const width of [1280, 390]) {
+for (const width of WIDTHS) {
   test(`examples are drawn, merged, verified and profiled: ${width} px`, () =>
     playground(
       async (page) => {

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { report } from "../../tools/bench-report.mjs";
 import { ISOLATED } from "../../tools/serve.mjs";
 import { result, usePage } from "./bench-page.mjs";
-import { openBuilt } from "./site.mjs";
+import { heavyTest, openBuilt, testIn } from "./site.mjs";
 
 /** Calls that come at random within a second at 40 a second, by the page's seed. */
 const DUE_AT_40 = 37;
@@ -39,70 +39,77 @@ function assertAllTold({ system, problem, runs, parts, ...row }) {
   assert.ok(p99 <= parts.max, system);
 }
 
-test("the form: a load of one's own, every call answered, shown with plots", () =>
-  load({}, async (page) => {
-    await page.$eval("#own [name=rate]", (field) => (field.value = "40"));
-    await page.$eval("#own [name=seconds]", (field) => (field.value = "1"));
-    await page.select("#own [name=mix]", "lerp");
-    await page.select("#own [name=engine]", "gpu");
-    await Promise.all([
-      page.waitForNavigation(),
-      page.click("#own [type=submit]"),
-    ]);
-    const record = await result(page);
-    const { rows, cancelled, systems, workloads } = record;
-    assert.equal(cancelled, false);
-    const names = ["auto", "frame", "eager"].map(
-      (policy) => `framebatch-${policy}-gpu`,
-    );
-    assert.deepEqual(Object.keys(systems), names);
-    assert.deepEqual(
-      rows.map(({ workload, system }) => [workload, system]),
-      names.map((name) => ["poisson-40-lerp", name]),
-    );
-    assert.equal(workloads[0].compared, "one flush a frame");
-    for (const row of rows) {
-      assertAllTold(row);
-      assert.equal(row.parts.answered, DUE_AT_40, row.system);
-      assert.ok(row.error <= 3e-7, `${row.system}: error ${row.error}`);
-      for (const part of PARTS) assert.ok(part in row.parts, part);
-    }
-    const [auto, frame] = rows;
-    assert.equal(auto.ratio, auto.median / frame.median);
-    assert.equal(auto.p99Ratio, auto.p99 / frame.p99);
-    const [plots, shown] = await page.evaluate(() => [
-      document.querySelectorAll("#plots canvas").length,
-      document.querySelectorAll("#results tbody th").length,
-    ]);
-    assert.deepEqual([plots, shown], [2, 3]);
-    // The form says what it was opened with.
-    const rate = await page.$eval("#own [name=rate]", (field) => field.value);
-    assert.equal(rate, "40");
-    assert.match(report(record), /\| poisson-40-lerp \|/);
-  }));
-
-test("all kinds of calls, in bursts, on either engine and by a loop, are right", () =>
-  load(
-    {
-      ...{ run: "", rate: 40, arrivals: "burst", seconds: 0.5, animate: 1 },
-      ...{ policy: "auto", engine: "gpu,auto", systems: "cpu-loop" },
-    },
-    async (page) => {
-      const { rows } = await result(page);
-      assert.deepEqual(
-        rows.map(({ system }) => system),
-        ["framebatch-auto-gpu", "framebatch-auto-auto", "cpu-loop"],
+testIn(
+  "chromium",
+  "the form: a load of one's own, every call answered, shown with plots",
+  () =>
+    load({}, async (page) => {
+      await page.$eval("#own [name=rate]", (field) => (field.value = "40"));
+      await page.$eval("#own [name=seconds]", (field) => (field.value = "1"));
+      await page.select("#own [name=mix]", "lerp");
+      await page.select("#own [name=engine]", "gpu");
+      await Promise.all([
+        page.waitForNavigation(),
+        page.click("#own [type=submit]"),
+      ]);
+      const record = await result(page);
+      const { rows, cancelled, systems, workloads } = record;
+      assert.equal(cancelled, false);
+      const names = ["auto", "frame", "eager"].map(
+        (policy) => `framebatch-${policy}-gpu`,
       );
+      assert.deepEqual(Object.keys(systems), names);
+      assert.deepEqual(
+        rows.map(({ workload, system }) => [workload, system]),
+        names.map((name) => ["poisson-40-lerp", name]),
+      );
+      assert.equal(workloads[0].compared, "one flush a frame");
       for (const row of rows) {
-        assert.equal(row.workload, "burst-40-mixed-animated");
         assertAllTold(row);
-        // Four calls at each tenth of a second.
-        assert.equal(row.parts.due, 20);
+        assert.equal(row.parts.answered, DUE_AT_40, row.system);
+        assert.ok(row.error <= 3e-7, `${row.system}: error ${row.error}`);
+        for (const part of PARTS) assert.ok(part in row.parts, part);
       }
-    },
-  ));
+      const [auto, frame] = rows;
+      assert.equal(auto.ratio, auto.median / frame.median);
+      assert.equal(auto.p99Ratio, auto.p99 / frame.p99);
+      const [plots, shown] = await page.evaluate(() => [
+        document.querySelectorAll("#plots canvas").length,
+        document.querySelectorAll("#results tbody th").length,
+      ]);
+      assert.deepEqual([plots, shown], [2, 3]);
+      // The form says what it was opened with.
+      const rate = await page.$eval("#own [name=rate]", (field) => field.value);
+      assert.equal(rate, "40");
+      assert.match(report(record), /\| poisson-40-lerp \|/);
+    }),
+);
 
-test("the rivals answer the same calls", () =>
+heavyTest(
+  "all kinds of calls, in bursts, on either engine and by a loop, are right",
+  () =>
+    load(
+      {
+        ...{ run: "", rate: 40, arrivals: "burst", seconds: 0.5, animate: 1 },
+        ...{ policy: "auto", engine: "gpu,auto", systems: "cpu-loop" },
+      },
+      async (page) => {
+        const { rows } = await result(page);
+        assert.deepEqual(
+          rows.map(({ system }) => system),
+          ["framebatch-auto-gpu", "framebatch-auto-auto", "cpu-loop"],
+        );
+        for (const row of rows) {
+          assert.equal(row.workload, "burst-40-mixed-animated");
+          assertAllTold(row);
+          // Four calls at each tenth of a second.
+          assert.equal(row.parts.due, 20);
+        }
+      },
+    ),
+);
+
+testIn("chromium", "the rivals answer the same calls", () =>
   load(
     {
       ...{ run: "", rate: 20, seconds: 0.5 },
@@ -113,7 +120,8 @@ test("the rivals answer the same calls", () =>
       assert.equal(rows.length, 4);
       rows.forEach(assertAllTold);
     },
-  ));
+  ),
+);
 
 test("awaited calls, and one submission for the calls of a frame", () =>
   load(

@@ -2,8 +2,7 @@
 // them, and every answer as if it were alone.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { heavyTest, openSite } from "./site.mjs";
 
 const site = openSite();
 const CALLERS = 500;
@@ -67,7 +66,7 @@ async function ask(callers) {
   return { after, same, data, inputs: plain(inputs), results: plain(together) };
 }
 
-test(`${CALLERS} callers of one network share its passes`, () =>
+heavyTest(`${CALLERS} callers of one network share its passes`, () =>
   site.page(async (page) => {
     const { after, same, data, inputs, results } = await page.evaluate(
       ask,
@@ -86,7 +85,8 @@ test(`${CALLERS} callers of one network share its passes`, () =>
         assert.ok(off < 2e-6, `caller ${i}, element ${k} is off by ${off}`);
       });
     });
-  }));
+  }),
+);
 
 /** softmax(gelu(x · w1 + b1) · w2 + b2) in float64. */
 function network(x, { w1, b1, w2, b2 }) {
@@ -125,7 +125,7 @@ function gelu(x) {
   return x * (0.5 + sum / Math.sqrt(Math.PI));
 }
 
-test("products around the borders of tiles", () =>
+heavyTest("products around the borders of tiles", () =>
   site.page(async (page) => {
     const wrong = await page.evaluate(async () => {
       const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
@@ -164,4 +164,5 @@ test("products around the borders of tiles", () =>
       return wrong;
     });
     assert.deepEqual(wrong, []);
-  }));
+  }),
+);

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openBuilt } from "./site.mjs";
+import { openBuilt, testIn } from "./site.mjs";
 
 const site = openBuilt();
 const WAYS = ["framebatch", "tfjs", "loop"];
@@ -43,16 +43,20 @@ async function lit(page) {
   }, picture);
 }
 
-test("every way moves the particles as double precision does", async () => {
-  await opened("?check&count=1000", async (page) => {
-    await page.waitForFunction(() => window.__check);
-    const apart = await page.evaluate(() => window.__check);
-    assert.deepEqual(Object.keys(apart), WAYS);
-    for (const [way, distance] of Object.entries(apart)) {
-      assert.ok(distance < 1e-4, `${way} is ${distance} apart`);
-    }
-  });
-});
+testIn(
+  "chromium",
+  "every way moves the particles as double precision does",
+  async () => {
+    await opened("?check&count=1000", async (page) => {
+      await page.waitForFunction(() => window.__check);
+      const apart = await page.evaluate(() => window.__check);
+      assert.deepEqual(Object.keys(apart), WAYS);
+      for (const [way, distance] of Object.entries(apart)) {
+        assert.ok(distance < 1e-4, `${way} is ${distance} apart`);
+      }
+    });
+  },
+);
 
 test("each way draws them; framebatch steps by one submission and reads nothing", async () => {
   await opened("?count=20000", async (page) => {

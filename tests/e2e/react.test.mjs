@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { before, test } from "node:test";
 import { rolldown } from "rolldown";
 import { BROWSER } from "../../tools/browser.mjs";
-import { openSite } from "./site.mjs";
+import { openSite, times } from "./site.mjs";
 
 const site = openSite();
 
@@ -60,61 +60,68 @@ const page = (use) =>
     },
   });
 
+const COMPONENTS = times(2000, 10_000);
+
 for (const engine of ["cpu", "gpu"]) {
-  test(`10,000 components with tweens, mounted and unmounted, values by the ${engine}: nothing is left`, () =>
+  test(`${COMPONENTS} components with tweens, mounted and unmounted, values by the ${engine}: nothing is left`, () =>
     page(async (page) => {
-      const found = await page.evaluate(async (engine) => {
-        const { createElement, hooks, mount } = await import("/built/react.js");
-        const { useGpu, useSpring, useTween } = hooks;
-        const sessions = new Set();
-        const heard = new Set();
-        const Item = ({ to, i }) => {
-          const gpu = useGpu();
-          if (gpu !== undefined) sessions.add(gpu);
-          const onUpdate = () => heard.add(i);
-          const use = i % 10 === 0 ? useSpring : useTween;
-          use(to, { from: 0, engine, onUpdate });
-          return null;
-        };
-        const all = (to) =>
-          Array.from({ length: 10_000 }, (_, i) =>
-            createElement(Item, { key: i, to, i }),
-          );
-        const options = { engine: "gpu" };
-        const frames = async (count) => {
-          for (let n = 0; n < count; n++)
-            await new Promise(requestAnimationFrame);
-        };
-        const app = mount(all(1), { options });
-        await framebatch.shared(options).ready;
-        while (heard.size < 10_000) await frames(1);
-        app.render(all(2)); // While they move.
-        heard.clear();
-        while (heard.size < 10_000) await frames(1);
-        const moving = framesAsked();
-        app.unmount();
-        // Frames that motions ask for; a call that is queued asks for a frame of its own.
-        const asked = engine === "cpu" ? framesAsked() : 0;
-        // What was on its way lands.
-        await new Promise((done) => setTimeout(done, 1000));
-        heard.clear();
-        await frames(3);
-        const gpu = framebatch.shared(options);
-        const { pending, rejected, tensors, submits } = gpu.stats();
-        return {
-          sessions: sessions.size,
-          isShared: sessions.has(gpu),
-          devices,
-          isMoving: moving > 0,
-          asked,
-          heard: heard.size,
-          pending,
-          rejected,
-          bytes: tensors.bytes,
-          isOnGpu: submits > 0,
-          frames: framesAsked(),
-        };
-      }, engine);
+      const found = await page.evaluate(
+        async (engine, components) => {
+          const { createElement, hooks, mount } =
+            await import("/built/react.js");
+          const { useGpu, useSpring, useTween } = hooks;
+          const sessions = new Set();
+          const heard = new Set();
+          const Item = ({ to, i }) => {
+            const gpu = useGpu();
+            if (gpu !== undefined) sessions.add(gpu);
+            const onUpdate = () => heard.add(i);
+            const use = i % 10 === 0 ? useSpring : useTween;
+            use(to, { from: 0, engine, onUpdate });
+            return null;
+          };
+          const all = (to) =>
+            Array.from({ length: components }, (_, i) =>
+              createElement(Item, { key: i, to, i }),
+            );
+          const options = { engine: "gpu" };
+          const frames = async (count) => {
+            for (let n = 0; n < count; n++)
+              await new Promise(requestAnimationFrame);
+          };
+          const app = mount(all(1), { options });
+          await framebatch.shared(options).ready;
+          while (heard.size < components) await frames(1);
+          app.render(all(2)); // While they move.
+          heard.clear();
+          while (heard.size < components) await frames(1);
+          const moving = framesAsked();
+          app.unmount();
+          // Frames that motions ask for; a call that is queued asks for a frame of its own.
+          const asked = engine === "cpu" ? framesAsked() : 0;
+          // What was on its way lands.
+          await new Promise((done) => setTimeout(done, 1000));
+          heard.clear();
+          await frames(3);
+          const gpu = framebatch.shared(options);
+          const { pending, rejected, tensors, submits } = gpu.stats();
+          return {
+            sessions: sessions.size,
+            isShared: sessions.has(gpu),
+            devices,
+            isMoving: moving > 0,
+            asked,
+            heard: heard.size,
+            pending,
+            rejected,
+            bytes: tensors.bytes,
+            isOnGpu: submits > 0,
+            frames: framesAsked(),
+          };
+        },
+        engine,
+        COMPONENTS,
+      );
       assert.deepEqual(found, {
         sessions: 1,
         isShared: true,

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
-import { chromiumTest, openSite } from "./site.mjs";
+import { chromiumTest, openSite, times } from "./site.mjs";
 
 /** Firefox makes about a thousand buffers a second. */
-const TENSORS = BROWSER === "chromium" ? 100_000 : 5000;
+const TENSORS = BROWSER === "chromium" ? times(20_000, 100_000) : 5000;
 /** Tensors between two looks. */
 const ROUND = 1000;
 

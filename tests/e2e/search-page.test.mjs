@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { openBuilt } from "./site.mjs";
+import { openBuilt, testIn, WIDTHS } from "./site.mjs";
 
 const TEXT = readFileSync("www/search/text.txt", "utf8");
 const words = (text) => text.split(/\s+/).join(" ").trim();
@@ -113,7 +113,7 @@ const drawn = (page, chart, color) =>
 const INDEXING = [0x35, 0xd0, 0xba];
 const QUESTIONS = [0xff, 0x9d, 0x5c];
 
-for (const width of [1280, 390]) {
+for (const width of WIDTHS) {
   test(`it indexes, and is searched meanwhile and after: ${width} px`, () =>
     reading(
       async (page) => {
@@ -167,76 +167,88 @@ for (const width of [1280, 390]) {
     ));
 }
 
-test("a reranker orders what was found, and tells from where", () =>
-  reading(async (page) => {
-    await until(page, "#state", "Indexed");
-    const before = await ask(page, FIRST);
-    const listed = (isReranked) =>
-      page.waitForFunction(
-        (isReranked) => {
-          const places = [...document.querySelectorAll(".where")];
-          const texts = places.map(({ textContent }) => textContent);
-          const moved = / · (up from \d+|down from \d+|where it was)$/;
-          return (
-            texts.length === 10 &&
-            texts.every((text) => moved.test(text) === isReranked)
-          );
-        },
-        {},
-        isReranked,
-      );
-    await page.click("#rerank");
-    await listed(true);
-    const after = await ask(page, FIRST);
-    const scores = after.map(({ where }) => Number(where.split(" · ")[1]));
-    assert.deepEqual(
-      scores,
-      scores.toSorted((a, b) => b - a),
-    );
-    after.forEach(({ where, passage }, at) => {
-      const [, from] = /from (\d+)$/.exec(where) ?? [];
-      const place = from === undefined ? at : Number(from) - 1;
-      assert.ok(place < 30);
-      if (place < 10) assert.equal(before[place].passage, passage);
-    });
-    await page.click("#rerank");
-    await listed(false);
-    assert.deepEqual(await ask(page, FIRST), before);
-  }));
-
-test("a reranker that is not there is told, and the switch goes back", () =>
-  reading(
-    async (page) => {
+testIn(
+  "chromium",
+  "a reranker orders what was found, and tells from where",
+  () =>
+    reading(async (page) => {
       await until(page, "#state", "Indexed");
+      const before = await ask(page, FIRST);
+      const listed = (isReranked) =>
+        page.waitForFunction(
+          (isReranked) => {
+            const places = [...document.querySelectorAll(".where")];
+            const texts = places.map(({ textContent }) => textContent);
+            const moved = / · (up from \d+|down from \d+|where it was)$/;
+            return (
+              texts.length === 10 &&
+              texts.every((text) => moved.test(text) === isReranked)
+            );
+          },
+          {},
+          isReranked,
+        );
       await page.click("#rerank");
-      await until(page, "#problem", "config.json is missing");
-      assert.equal(
-        await page.$eval("#rerank", ({ checked }) => checked),
-        false,
+      await listed(true);
+      const after = await ask(page, FIRST);
+      const scores = after.map(({ where }) => Number(where.split(" · ")[1]));
+      assert.deepEqual(
+        scores,
+        scores.toSorted((a, b) => b - a),
       );
-      assert.equal((await ask(page, FIRST)).length, 10);
-    },
-    { query: { reranker: "./none/" } },
-  ));
+      after.forEach(({ where, passage }, at) => {
+        const [, from] = /from (\d+)$/.exec(where) ?? [];
+        const place = from === undefined ? at : Number(from) - 1;
+        assert.ok(place < 30);
+        if (place < 10) assert.equal(before[place].passage, passage);
+      });
+      await page.click("#rerank");
+      await listed(false);
+      assert.deepEqual(await ask(page, FIRST), before);
+    }),
+);
 
-test("it stops when asked, is searchable then, and begins again", () =>
-  reading(
-    async (page) => {
-      await until(page, "#state", "Stopped");
-      const [size, total] = (await text(page, "[data-figure=passages]")).split(
-        " / ",
-      );
-      assert.notEqual(size, total);
-      assert.notEqual((await ask(page, "the fog")).length, 0);
-      await page.click("#run");
-      await until(page, "#state", "Indexed");
-      assert.equal(
-        await text(page, "[data-figure=passages]"),
-        `${total} / ${total}`,
-      );
-    },
-    { prepare: stopAtFirstSlice },
-  ));
+testIn(
+  "chromium",
+  "a reranker that is not there is told, and the switch goes back",
+  () =>
+    reading(
+      async (page) => {
+        await until(page, "#state", "Indexed");
+        await page.click("#rerank");
+        await until(page, "#problem", "config.json is missing");
+        assert.equal(
+          await page.$eval("#rerank", ({ checked }) => checked),
+          false,
+        );
+        assert.equal((await ask(page, FIRST)).length, 10);
+      },
+      { query: { reranker: "./none/" } },
+    ),
+);
+
+testIn(
+  "chromium",
+  "it stops when asked, is searchable then, and begins again",
+  () =>
+    reading(
+      async (page) => {
+        await until(page, "#state", "Stopped");
+        const [size, total] = (
+          await text(page, "[data-figure=passages]")
+        ).split(" / ");
+        assert.notEqual(size, total);
+        assert.notEqual((await ask(page, "the fog")).length, 0);
+        await page.click("#run");
+        await until(page, "#state", "Indexed");
+        assert.equal(
+          await text(page, "[data-figure=passages]"),
+          `${total} / ${total}`,
+        );
+      },
+      { prepare: stopAtFirstSlice },
+    ),
+);
 
 test("what is wrong is told, with what to do", async () => {
   await reading(

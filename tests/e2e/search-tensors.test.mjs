@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { openSite, testOn } from "./site.mjs";
 
 const site = openSite();
 
@@ -33,57 +33,60 @@ const tools = () => {
 const onPage = (use) => site.page(use, { prepare: tools });
 
 for (const engine of ["gpu", "cpu"]) {
-  test(`vectors of tensors are found as those of arrays are, on the ${engine}`, () =>
-    onPage(async (page) => {
-      const problems = await page.evaluate(async (engine) => {
-        const gpu = await framebatch.open({ engine });
-        const problems = [];
-        for (const [dim, metric, ...dtypes] of [
-          [1, "dot", "f32", "int8"],
-          [5, "cosine", "f32", "f16", "bf16", "int8"],
-          [64, "dot", "f32", "f16", "bf16", "int8"],
-          [33, "l2", "f32", "bf16"],
-          [700, "cosine", "f32", "int8"],
-        ]) {
-          const counts = [1, 63, 64, 65, 300];
-          const vectors = search.floats(493 * dim, 1);
-          const queries = search.floats(5 * dim, 2);
-          for (const dtype of dtypes) {
-            const of = `${dim} ${metric} ${dtype}`;
-            const arrays = gpu.index(vectors, { dim, metric, dtype });
-            const index = gpu.index({ dim, metric, dtype });
-            let at = 0;
-            for (const [k, count] of counts.entries()) {
-              const part = vectors.slice(at * dim, (at + count) * dim);
-              const shape = count === 1 ? [dim] : [count, dim];
-              // Tensors, what is recorded of one, and an array among them.
-              const tensor = gpu.tensor(part, shape);
-              const given = [tensor, tensor.neg().neg(), part][k % 3];
-              const ids = index.add(given);
-              if (ids[0] !== at || ids.length !== count) problems.push(of);
-              at += count;
-            }
-            const found = await index.searchMany(queries, 10);
-            const expected = await arrays.searchMany(queries, 10);
-            found.forEach((own, i) => {
-              const query = queries.subarray(i * dim, (i + 1) * dim);
-              if (dtype === "f32") {
-                const wrong = search.wrong(vectors, query, metric, own, 10);
-                if (wrong) problems.push(`${of}: ${wrong}`);
-              } else if (isExact(metric, dtype) && !same(own, expected[i])) {
-                problems.push(`${of}: not as arrays`);
-              } else if (own.ids[0] !== expected[i].ids[0]) {
-                problems.push(`${of}: ${own.ids[0]}`);
+  testOn(engine)(
+    `vectors of tensors are found as those of arrays are, on the ${engine}`,
+    () =>
+      onPage(async (page) => {
+        const problems = await page.evaluate(async (engine) => {
+          const gpu = await framebatch.open({ engine });
+          const problems = [];
+          for (const [dim, metric, ...dtypes] of [
+            [1, "dot", "f32", "int8"],
+            [5, "cosine", "f32", "f16", "bf16", "int8"],
+            [64, "dot", "f32", "f16", "bf16", "int8"],
+            [33, "l2", "f32", "bf16"],
+            [700, "cosine", "f32", "int8"],
+          ]) {
+            const counts = [1, 63, 64, 65, 300];
+            const vectors = search.floats(493 * dim, 1);
+            const queries = search.floats(5 * dim, 2);
+            for (const dtype of dtypes) {
+              const of = `${dim} ${metric} ${dtype}`;
+              const arrays = gpu.index(vectors, { dim, metric, dtype });
+              const index = gpu.index({ dim, metric, dtype });
+              let at = 0;
+              for (const [k, count] of counts.entries()) {
+                const part = vectors.slice(at * dim, (at + count) * dim);
+                const shape = count === 1 ? [dim] : [count, dim];
+                // Tensors, what is recorded of one, and an array among them.
+                const tensor = gpu.tensor(part, shape);
+                const given = [tensor, tensor.neg().neg(), part][k % 3];
+                const ids = index.add(given);
+                if (ids[0] !== at || ids.length !== count) problems.push(of);
+                at += count;
               }
-            });
-            index.dispose();
-            arrays.dispose();
+              const found = await index.searchMany(queries, 10);
+              const expected = await arrays.searchMany(queries, 10);
+              found.forEach((own, i) => {
+                const query = queries.subarray(i * dim, (i + 1) * dim);
+                if (dtype === "f32") {
+                  const wrong = search.wrong(vectors, query, metric, own, 10);
+                  if (wrong) problems.push(`${of}: ${wrong}`);
+                } else if (isExact(metric, dtype) && !same(own, expected[i])) {
+                  problems.push(`${of}: not as arrays`);
+                } else if (own.ids[0] !== expected[i].ids[0]) {
+                  problems.push(`${of}: ${own.ids[0]}`);
+                }
+              });
+              index.dispose();
+              arrays.dispose();
+            }
           }
-        }
-        return problems;
-      }, engine);
-      assert.deepEqual(problems, []);
-    }));
+          return problems;
+        }, engine);
+        assert.deepEqual(problems, []);
+      }),
+  );
 }
 
 test("what is added and searched in one frame is one submission, and no vector goes through the page", () =>
@@ -178,50 +181,53 @@ test("vectors of tensors are removed in the order of calls, and their places are
   }));
 
 for (const engine of ["gpu", "cpu"]) {
-  test(`what was downloaded is what arrays would have been, on the ${engine}`, () =>
-    onPage(async (page) => {
-      const told = await page.evaluate(async (engine) => {
-        const gpu = await framebatch.open({ engine });
-        const told = [];
-        const [dim, count] = [40, 500];
-        const vectors = search.floats(count * dim, 3);
-        for (const dtype of ["f32", "f16", "bf16", "int8"]) {
-          const kind = { dim, metric: "dot", dtype };
-          const arrays = gpu.index(vectors, kind);
-          const index = gpu.index(vectors.slice(0, 100 * dim), kind);
-          index.add(gpu.tensor(vectors.slice(100 * dim), [count - 100, dim]));
-          const gone = [7, 120, 121, 400];
-          for (const one of [arrays, index]) one.remove(gone);
-          const query = search.floats(dim, 4);
-          const before = await index.search(query, 20);
-          let code = "saved";
-          try {
-            index.save();
-          } catch (error) {
-            code = error.code;
+  testOn(engine)(
+    `what was downloaded is what arrays would have been, on the ${engine}`,
+    () =>
+      onPage(async (page) => {
+        const told = await page.evaluate(async (engine) => {
+          const gpu = await framebatch.open({ engine });
+          const told = [];
+          const [dim, count] = [40, 500];
+          const vectors = search.floats(count * dim, 3);
+          for (const dtype of ["f32", "f16", "bf16", "int8"]) {
+            const kind = { dim, metric: "dot", dtype };
+            const arrays = gpu.index(vectors, kind);
+            const index = gpu.index(vectors.slice(0, 100 * dim), kind);
+            index.add(gpu.tensor(vectors.slice(100 * dim), [count - 100, dim]));
+            const gone = [7, 120, 121, 400];
+            for (const one of [arrays, index]) one.remove(gone);
+            const query = search.floats(dim, 4);
+            const before = await index.search(query, 20);
+            let code = "saved";
+            try {
+              index.save();
+            } catch (error) {
+              code = error.code;
+            }
+            // Searches that wait, and those behind it, find each vector once.
+            const waiting = index.search(query, 20);
+            const download = index.download();
+            const during = index.search(query, 20);
+            await download;
+            const found = [waiting, during, index.search(query, 20)];
+            const all = (await Promise.all(found)).every((one) =>
+              same(one, before),
+            );
+            const isSame =
+              index.save().join() === arrays.save().join() ||
+              !isExact("dot", dtype);
+            const [next] = index.add(gpu.tensor(vectors.slice(0, dim)));
+            index.remove([next]);
+            told.push([code, all, isSame, next, index.size]);
+            index.dispose();
           }
-          // Searches that wait, and those behind it, find each vector once.
-          const waiting = index.search(query, 20);
-          const download = index.download();
-          const during = index.search(query, 20);
-          await download;
-          const found = [waiting, during, index.search(query, 20)];
-          const all = (await Promise.all(found)).every((one) =>
-            same(one, before),
-          );
-          const isSame =
-            index.save().join() === arrays.save().join() ||
-            !isExact("dot", dtype);
-          const [next] = index.add(gpu.tensor(vectors.slice(0, dim)));
-          index.remove([next]);
-          told.push([code, all, isSame, next, index.size]);
-          index.dispose();
-        }
-        return told;
-      }, engine);
-      for (const one of told)
-        assert.deepEqual(one, ["unsupported", true, true, 500, 496]);
-    }));
+          return told;
+        }, engine);
+        for (const one of told)
+          assert.deepEqual(one, ["unsupported", true, true, 500, 496]);
+      }),
+  );
 }
 
 test("after a loss vectors come back as their tensors do, or are named", () =>

@@ -3,58 +3,61 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openSite, times } from "./site.mjs";
+import { heavyTest, openSite, testOn, times } from "./site.mjs";
 
 const site = openSite();
 
 for (const engine of ["gpu", "cpu"]) {
-  test(`searches on the ${engine} are equal to a sort, alone and together`, () =>
-    site.page(async (page) => {
-      const problems = await page.evaluate(async (engine) => {
-        const gpu = await framebatch.open({ engine });
-        const problems = [];
-        for (const [dim, count, metric, ...dtypes] of [
-          [5, 300, "cosine", "f32", "f16"],
-          [64, 1000, "dot", "f32", "int8"],
-          [33, 700, "l2", "f32", "bf16"],
-        ]) {
-          const vectors = search.floats(count * dim, 1);
-          const queries = search.floats(11 * dim, 2);
-          for (const dtype of dtypes) {
-            const index = gpu.index(vectors, { dim, metric, dtype });
-            const query = (i) => queries.subarray(i * dim, (i + 1) * dim);
-            const asked = Array.from({ length: 11 }, (_, i) =>
-              index.search(query(i), 10),
-            );
-            const together = await Promise.all(asked);
-            const many = await index.searchMany(queries, 10);
-            const alone = await index.search(query(0), 10);
-            const same = (a, b) =>
-              a.ids.join() === b.ids.join() &&
-              a.scores.join() === b.scores.join();
-            if (!same(together[0], alone)) problems.push(`${dtype}: alone`);
-            if (!together.every((found, i) => same(found, many[i])))
-              problems.push(`${dtype}: in one call`);
-            if (dtype !== "f32") continue;
-            together.forEach((found, i) => {
-              const problem = search.wrong(
-                vectors,
-                query(i),
-                metric,
-                found,
-                10,
+  testOn(engine)(
+    `searches on the ${engine} are equal to a sort, alone and together`,
+    () =>
+      site.page(async (page) => {
+        const problems = await page.evaluate(async (engine) => {
+          const gpu = await framebatch.open({ engine });
+          const problems = [];
+          for (const [dim, count, metric, ...dtypes] of [
+            [5, 300, "cosine", "f32", "f16"],
+            [64, 1000, "dot", "f32", "int8"],
+            [33, 700, "l2", "f32", "bf16"],
+          ]) {
+            const vectors = search.floats(count * dim, 1);
+            const queries = search.floats(11 * dim, 2);
+            for (const dtype of dtypes) {
+              const index = gpu.index(vectors, { dim, metric, dtype });
+              const query = (i) => queries.subarray(i * dim, (i + 1) * dim);
+              const asked = Array.from({ length: 11 }, (_, i) =>
+                index.search(query(i), 10),
               );
-              if (problem) problems.push(`${metric}: ${problem}`);
-            });
+              const together = await Promise.all(asked);
+              const many = await index.searchMany(queries, 10);
+              const alone = await index.search(query(0), 10);
+              const same = (a, b) =>
+                a.ids.join() === b.ids.join() &&
+                a.scores.join() === b.scores.join();
+              if (!same(together[0], alone)) problems.push(`${dtype}: alone`);
+              if (!together.every((found, i) => same(found, many[i])))
+                problems.push(`${dtype}: in one call`);
+              if (dtype !== "f32") continue;
+              together.forEach((found, i) => {
+                const problem = search.wrong(
+                  vectors,
+                  query(i),
+                  metric,
+                  found,
+                  10,
+                );
+                if (problem) problems.push(`${metric}: ${problem}`);
+              });
+            }
           }
-        }
-        return problems;
-      }, engine);
-      assert.deepEqual(problems, []);
-    }));
+          return problems;
+        }, engine);
+        assert.deepEqual(problems, []);
+      }),
+  );
 }
 
-test("100,000 vectors of 384 floats are searched as a sort does", () =>
+heavyTest("100,000 vectors of 384 floats are searched as a sort does", () =>
   site.page(async (page) => {
     const problem = await page.evaluate(async () => {
       const gpu = await framebatch.open({ engine: "gpu" });
@@ -65,7 +68,8 @@ test("100,000 vectors of 384 floats are searched as a sort does", () =>
       return search.wrong(vectors, query, "cosine", found, 10);
     });
     assert.equal(problem, undefined);
-  }));
+  }),
+);
 
 const LARGE = times(20_000, 200_000);
 

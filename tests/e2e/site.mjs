@@ -27,14 +27,14 @@ export function chromiumTest(name, why, body) {
 /** Whether there is time for what Chromium's GPU in software compiles for half a minute or more. */
 export const HAS_TIME = BROWSER === "firefox" || process.env.LONG === "1";
 
-/**
- * A test of values with such kernels: `make test` asks Firefox, whose GPU in software compiles
- * them in seconds, and `make long` both.
- */
-export function heavyTest(name, body) {
-  if (HAS_TIME) test(name, body);
-  else console.log(`Chromium, in \`make long\`: ${name}`);
+/** A test that one browser stands for in `make test`; `make long` asks both. */
+export function testIn(browser, name, body) {
+  if (BROWSER === browser || process.env.LONG === "1") test(name, body);
+  else console.log(`${BROWSER}, in \`make long\`: ${name}`);
 }
+
+/** A test of values with such kernels: Firefox's GPU in software compiles them in seconds. */
+export const heavyTest = (name, body) => testIn("firefox", name, body);
 
 /**
  * The widths at which pages of half a minute are looked at: a phone's by Chromium, a desktop's by
@@ -42,6 +42,9 @@ export function heavyTest(name, body) {
  */
 export const WIDTHS =
   process.env.LONG === "1" ? [390, 1280] : [BROWSER === "firefox" ? 1280 : 390];
+
+/** How tests of values on an engine are added: the GPU's are such tests. */
+export const testOn = (engine) => (engine === "gpu" ? heavyTest : test);
 
 /** A server of `mounts` and a browser, for as long as the tests of a file run. */
 function openServer(mounts, options, headers = {}) {

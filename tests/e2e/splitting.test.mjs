@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
-import { openSite, times } from "./site.mjs";
+import { heavyTest, openSite, times } from "./site.mjs";
 
 const site = openSite();
 const ROWS = Number(process.env.ROWS ?? 8_000);
@@ -51,7 +51,7 @@ test("calls beyond a buffer have the bits of whole ones", () =>
     assert.deepEqual([rejected, left], [0, 0]);
   }));
 
-test("random graphs have the same bits under lowered limits", () =>
+heavyTest("random graphs have the same bits under lowered limits", () =>
   site.page(async (page) => {
     const differ = await page.evaluate(
       async (graphs) => {
@@ -74,7 +74,8 @@ test("random graphs have the same bits under lowered limits", () =>
       times(BROWSER === "chromium" ? 3 : 16, 1000),
     );
     assert.deepEqual(differ, []);
-  }));
+  }),
+);
 
 test("what cannot be cut says so with the numbers", () =>
   site.page(async (page) => {
