@@ -4,7 +4,7 @@
 // softmax, 2018, algorithm 3).
 // Grid: one workgroup per 32 queries of a head, by the segment table. Two threads share a query, which both hold in
 // registers. Each takes every other four keys, which all threads read from workgroup memory at the same time; at the end
-// the two sums become one. The order of summation depends on the number of keys alone.
+// the two sums become one. The order of summation depends on the number of keys and on the place of the query alone.
 
 alias F = vec4<f32>;
 alias U = vec4<u32>;
@@ -27,6 +27,8 @@ const SHARING    = 1u; // Heads of queries that share a head of keys.
 const SIZE       = 4u; // Floats of a head.
 const WIDTH      = 4u; // Floats of all heads.
 const CAUSAL     = false;
+const NEAR       = false; // Whether a query attends to no key further away than `REACH`.
+const REACH      = 0u;
 const QUADS      = 1u;  // Quads of a head.
 const PART       = 1u;  // Quads of values that are summed at a time.
 const TILE       = 32u; // Keys that are in workgroup memory at a time.
@@ -112,7 +114,9 @@ fn compute(entry: u32, number: u32, lane: u32) {
     let scale = scale_of(entry);
     let row = lane % QUERIES;
     let turn = lane / QUERIES * EACH;
+    let start = first_seen(at, at.row);
     let end = seen(at, at.row + QUERIES - 1u);
+    let nearest = U(first_seen(at, at.row + row));
     let limit = U(seen(at, at.row + row));
     // A thread without a query computes the first query again, and stores nothing.
     let is_there = row < at.rows - at.row;
@@ -121,19 +125,19 @@ fn compute(entry: u32, number: u32, lane: u32) {
         var largest = LOWEST;
         var total = 0.0;
         var s = Sums();
-        for (var first = 0u; first < end; first += TILE) {
+        for (var first = start; first < end; first += TILE) {
             workgroupBarrier();
             put(at, first, part, lane);
             workgroupBarrier();
             for (var i = turn; i < min(TILE, end - first); i += BOTH) {
-                let near = U(first + i) + LANE < limit;
+                let key = U(first + i) + LANE;
+                let near = (key >= nearest) & (key < limit);
                 let own = biased(scores(q, i * QUADS) * scale, entry, at, row, first + i);
                 var w = select(F(LOWEST), own, near);
-                let top = max(max(w.x, w.y), max(w.z, w.w));
-                // A query that does not attend to its thread's first keys attends to none of that thread's keys.
-                let before = select(largest, top, first + i < BOTH);
-                largest = max(before, top);
-                let decay = exp(before - largest);
+                let before = largest;
+                largest = max(before, max(max(w.x, w.y), max(w.z, w.w)));
+                // Of no key so far there is nothing to scale.
+                let decay = select(exp(before - largest), 0.0, total == 0.0);
                 w = select(F(), exp(w - largest), near);
                 total = total * decay + sum_of(w);
                 s = add(s, decay, w, i * PART);
@@ -148,7 +152,7 @@ fn compute(entry: u32, number: u32, lane: u32) {
         if turn == 0u && is_there {
             let other = values[row];
             let most = max(largest, other.x);
-            let mine = exp(largest - most);
+            let mine = select(exp(largest - most), 0.0, total == 0.0);
             let theirs = select(exp(other.x - most), 0.0, other.y == 0.0);
             let all = total * mine + other.y * theirs;
             finish(at.result + row * WIDTH, part * 4u, join(mine / all, s, theirs / all, row));

@@ -10,17 +10,23 @@ alias U = vec4<u32>;
 alias B = vec4<bool>;
 
 const STEPS = 64u;
-const WRITTEN = 16u; // Steps that are written out in the second hole.
 const QUADS = 8u;    // Quads in a line of `steps`.
 
 // 64 steps of the right factor: for each step a line of the tile's 32 columns.
-var<workgroup> steps: array<array<vec4<f32>, QUADS>, STEPS>;
+var<workgroup> steps: array<array<Q, QUADS>, STEPS>;
 
 // 64 steps of the left factor: for each row a line of 64 steps. Neighboring threads sum columns of the same rows, so
 // that all of them read the same quad here.
-var<workgroup> rows: array<array<vec4<f32>, STEPS / 4u>, SMALL_ROWS>;
+var<workgroup> rows: array<array<Q, STEPS / 4u>, SMALL_ROWS>;
+
+// The sums of the tile.
+var<workgroup> sums: array<array<F, QUADS>, SMALL_ROWS>;
 
 // HOLE, with an example in it: [m, k] x [k, n], with no stack and no further operations.
+alias Q = vec4<f32>; // Four neighboring values of a factor in workgroup memory.
+alias H = f32;       // One of them.
+
+const WRITTEN       = 16u; // Steps that are written out in the second hole.
 const TILE          = 64u; // Rows and columns of a large tile.
 const SMALL_ROWS    = 16u; // Rows and columns of a small tile.
 const SMALL_COLUMNS = 32u;
@@ -64,26 +70,26 @@ fn right_next(at: u32, is_there: bool) -> F { return select(F(), bitcast<F>(righ
 fn put_left(at: vec2<u32>, values: F) {
     let quad = at.y / 4u;
     if !LEFT_ACROSS {
-        rows[at.x][quad] = values;
+        rows[at.x][quad] = Q(values);
         return;
     }
-    rows[at.x][quad][at.y % 4u]      = values.x;
-    rows[at.x + 1u][quad][at.y % 4u] = values.y;
-    rows[at.x + 2u][quad][at.y % 4u] = values.z;
-    rows[at.x + 3u][quad][at.y % 4u] = values.w;
+    rows[at.x][quad][at.y % 4u]      = H(values.x);
+    rows[at.x + 1u][quad][at.y % 4u] = H(values.y);
+    rows[at.x + 2u][quad][at.y % 4u] = H(values.z);
+    rows[at.x + 3u][quad][at.y % 4u] = H(values.w);
 }
 
 // Puts four values of the right factor where the sums read these.
 fn put_right(at: vec2<u32>, values: F) {
     let quad = at.x / 4u;
     if RIGHT_ACROSS {
-        steps[at.y][quad] = values;
+        steps[at.y][quad] = Q(values);
         return;
     }
-    steps[at.y][quad][at.x % 4u]      = values.x;
-    steps[at.y + 1u][quad][at.x % 4u] = values.y;
-    steps[at.y + 2u][quad][at.x % 4u] = values.z;
-    steps[at.y + 3u][quad][at.x % 4u] = values.w;
+    steps[at.y][quad][at.x % 4u]      = H(values.x);
+    steps[at.y + 1u][quad][at.x % 4u] = H(values.y);
+    steps[at.y + 2u][quad][at.x % 4u] = H(values.z);
+    steps[at.y + 3u][quad][at.x % 4u] = H(values.w);
 }
 
 fn compute(entry: u32, tile: u32, thread: u32) {
@@ -161,12 +167,12 @@ fn compute(entry: u32, tile: u32, thread: u32) {
         workgroupBarrier();
     }
     // `finish` stores four columns of a row.
-    steps[ty][tx][lane]      = s0;
-    steps[ty + 1u][tx][lane] = s1;
-    steps[ty + 2u][tx][lane] = s2;
-    steps[ty + 3u][tx][lane] = s3;
+    sums[ty][tx][lane]      = s0;
+    sums[ty + 1u][tx][lane] = s1;
+    sums[ty + 2u][tx][lane] = s2;
+    sums[ty + 3u][tx][lane] = s3;
     workgroupBarrier();
     let row = at.row + thread / QUADS;
     let quad = thread % QUADS;
-    if row < at.size.x { finish(entry, at.stack, row, at.column + quad * 4u, steps[thread / QUADS][quad]); }
+    if row < at.size.x { finish(entry, at.stack, row, at.column + quad * 4u, sums[thread / QUADS][quad]); }
 }

@@ -25,6 +25,8 @@ const SHARING    = 1u; // Heads of queries that share a head of keys.
 const SIZE       = 8u; // Floats of a head.
 const WIDTH      = 8u; // Floats of all heads.
 const CAUSAL     = false;
+const NEAR       = false; // Whether a query attends to no key further away than `REACH`.
+const REACH      = 0u;
 const QUADS      = 2u; // Quads of a head.
 const PART       = 1u; // Quads of values that a thread sums at a time.
 
@@ -95,7 +97,9 @@ fn compute(entry: u32, number: u32, lane: u32) {
     let scale = scale_of(entry);
     let row = lane % QUERIES;
     let turn = lane / QUERIES;
+    let start = first_seen(at, at.row);
     let end = seen(at, at.row + QUERIES - 1u);
+    let nearest = U(first_seen(at, at.row + row));
     let limit = U(seen(at, at.row + row));
     // A thread without a query computes the first query again, and stores nothing.
     let is_there = row < at.rows - at.row;
@@ -106,25 +110,26 @@ fn compute(entry: u32, number: u32, lane: u32) {
         var largest = LOWEST;
         var total = 0.0;
         var s = Sums();
-        for (var first = 0u; first < end; first += 4u * FOURS) {
+        for (var first = start; first < end; first += 4u * FOURS) {
             workgroupBarrier();
             for (var i = turn; i < FOURS; i += 2u) {
                 let key = first + 4u * i;
                 let own = biased(scores(query_at, at, key) * scale, entry, at, row, key);
-                weights[i * QUERIES + row] = select(F(LOWEST), own, U(key) + LANE < limit);
+                let near = (U(key) + LANE >= nearest) & (U(key) + LANE < limit);
+                weights[i * QUERIES + row] = select(F(LOWEST), own, near);
             }
             workgroupBarrier();
             var top = F(LOWEST);
             for (var i = 0u; i < FOURS; i++) { top = max(top, weights[i * QUERIES + row]); }
-            // A query attends to a key of the first tile.
-            let before = select(largest, LOWEST, first == 0u);
+            let before = largest;
             largest = max(before, max(max(top.x, top.y), max(top.z, top.w)));
-            let decay = select(exp(before - largest), 0.0, first == 0u);
+            // Of no key so far there is nothing to scale.
+            let decay = select(exp(before - largest), 0.0, total == 0.0);
             total *= decay;
             s = scaled(s, decay);
             for (var i = 0u; i < min(FOURS, (end - first + 3u) / 4u); i++) {
                 let key = first + 4u * i;
-                let near = U(key) + LANE < limit;
+                let near = (U(key) + LANE >= nearest) & (U(key) + LANE < limit);
                 let w = select(F(), exp(weights[i * QUERIES + row] - largest), near);
                 total += sum_of(w);
                 s = add(s, w, rows_of(value_at, key, at.keys, at.value_step.x), at.value_step.y);

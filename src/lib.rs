@@ -62,13 +62,13 @@ pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{
-    Attention, Axes, Batch, Blocking, Call, Clip, Config, DeviceEvent, Download, Embedder,
-    EmbedderOptions, EmbedderStats, Embedding, Embeddings, EngineChoice, Filter, Function,
-    FunctionCall, FunctionResults, Gpu, Gpus, Hit, Index, Kernel, KernelDefinition, KernelElement,
-    KernelInput, Layer, LongTexts, ModelFiles, Number, Outcome, Parameter, Part, Profile, Ranked,
-    Ranking, Reranker, RerankerOptions, Results, RunAll, RunOutcome, Scores, Search, SizedProfile,
-    SizesProfile, Spread, Storage, Tensor, TensorBuffer, TensorData, Value, Verification,
-    VerifiedElement, VerifyCase, VerifyData, VerifyValue, Warmup, Watch, adapters,
+    Arithmetic, Attention, Axes, Batch, Blocking, Call, Clip, Config, DeviceEvent, Download,
+    Embedder, EmbedderOptions, EmbedderStats, Embedding, Embeddings, EngineChoice, Filter,
+    Function, FunctionCall, FunctionResults, Gpu, Gpus, Hit, Index, Kernel, KernelDefinition,
+    KernelElement, KernelInput, Layer, LongTexts, ModelFiles, Number, Outcome, Parameter, Part,
+    Profile, Ranked, Ranking, Reranker, RerankerOptions, Results, RunAll, RunOutcome, Scores,
+    Search, SizedProfile, SizesProfile, Spread, Storage, Tensor, TensorBuffer, TensorData, Value,
+    Verification, VerifiedElement, VerifyCase, VerifyData, VerifyValue, Warmup, Watch, adapters,
 };
 pub use ops::search::{IndexConfig, Metric};
 pub use ops::{Field, State, clips};

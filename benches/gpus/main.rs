@@ -1,13 +1,14 @@
 //! How embedding a corpus, and a stream of gradients, gain from more GPUs; and what a text of
 //! high priority waits for beside a corpus of low priority, on one.
 //!
-//!     cargo bench --bench gpus [-- --gpus N] [--same] [--texts N] [--tiny] [--record FOLDER]
+//!     cargo bench --bench gpus [-- --gpus N] [--same] [--texts N] [--tiny] [--f16]
+//!         [--record FOLDER]
 //!
 //! Texts of 128 tokens, all different, by an encoder of all-MiniLM-L6-v2's sizes
 //! with random weights in 16 bits: it takes as long as the real one. On 1, 2, 4 …
 //! GPUs in hardware up to `--gpus`, or with `--same` up to four sessions on the
 //! usual adapter, which shows what dealing costs and gains nothing. `--tiny` is an
-//! encoder that a software adapter computes in time. Vectors are compared before
+//! encoder that a software adapter computes in time. `--f16` is 16-bit arithmetic. Vectors are compared before
 //! times are shown; those are the medians of three runs after one that does not
 //! count, and one more run is profiled. `host` is what one thread takes for a text, with a
 //! device that does nothing: to split it into tokens, which a corpus has done on all cores,
@@ -30,8 +31,8 @@ use std::thread::{self, available_parallelism};
 
 use clock::{Times, time, times_of};
 use framebatch::{
-    AdapterKind, BatchConfig, Config, Embedder, EmbedderOptions, EngineChoice, Gpu, Gpus, Policy,
-    Preset, State, Storage, adapters,
+    AdapterKind, Arithmetic, BatchConfig, Config, Embedder, EmbedderOptions, EngineChoice, Gpu,
+    Gpus, Policy, Preset, State, Storage, adapters,
 };
 use model::{MINILM, Model, TINY};
 use pollster::block_on;
@@ -48,6 +49,7 @@ struct Options {
     same: bool,
     texts: usize,
     tiny: bool,
+    arithmetic: Arithmetic,
     record: Option<String>,
 }
 
@@ -69,11 +71,11 @@ fn main() {
     println!("{}, {} sessions", info.adapter, sessions.len());
     report.add(host(&model, &texts));
     report.add(host_copies());
-    report.add(embeddings(&model, &texts, &sessions));
+    report.add(embeddings(&model, &texts, &sessions, options.arithmetic));
     for results in [Results::Freed, Results::Recycled] {
         report.add(gradients(&options, &sessions, results));
     }
-    let embedder = open_model(&model, &sessions[..1], Storage::F16);
+    let embedder = open_model(&model, &sessions[..1], (Storage::F16, options.arithmetic));
     report.add(priorities::measure(&embedder, &sessions[0], &texts));
     if let Some(folder) = options.record {
         let what = format!("x{}-native-gpus", sessions.len());
@@ -82,12 +84,12 @@ fn main() {
 }
 
 /// Texts a second, by how many sessions share them.
-fn embeddings(model: &Model, texts: &[String], sessions: &[Gpu]) -> Table {
+fn embeddings(model: &Model, texts: &[String], sessions: &[Gpu], arithmetic: Arithmetic) -> Table {
     println!("\nsessions   texts/s   tokens/s   × one   share of the busiest   GPU busy");
     let mut rows = Vec::new();
     let mut first: Option<(f64, Vec<f32>)> = None;
     for count in counts(sessions.len()) {
-        let embedder = open_model(model, &sessions[..count], Storage::F16);
+        let embedder = open_model(model, &sessions[..count], (Storage::F16, arithmetic));
         let (times, sample) = embed(&embedder, texts);
         let ms = times.median();
         let (alone, expected) = first.get_or_insert((ms, sample.clone()));
@@ -177,6 +179,7 @@ fn options() -> Options {
         same: false,
         texts: 8192,
         tiny: false,
+        arithmetic: Arithmetic::F32,
         record: None,
     };
     let mut arguments = std::env::args().skip(1);
@@ -188,6 +191,7 @@ fn options() -> Options {
             "--record" => options.record = Some(value()),
             "--same" => options.same = true,
             "--tiny" => options.tiny = true,
+            "--f16" => options.arithmetic = Arithmetic::F16,
             "--bench" => {} // Cargo says so to every benchmark.
             other => panic!("unknown option {other}"),
         }
@@ -222,9 +226,10 @@ fn open(options: &Options) -> Vec<Gpu> {
     opened.map(|gpu| gpu.expect("an adapter opens")).collect()
 }
 
-fn open_model(model: &Model, gpus: &[Gpu], dtype: Storage) -> Embedder {
+fn open_model(model: &Model, gpus: &[Gpu], (dtype, arithmetic): (Storage, Arithmetic)) -> Embedder {
     let options = EmbedderOptions {
         dtype,
+        arithmetic,
         ..EmbedderOptions::default()
     };
     Embedder::open(gpus, &model.files()[..], options).unwrap()
@@ -269,7 +274,11 @@ fn host(model: &Model, texts: &[String]) -> Table {
         ..Config::default()
     }));
     let gpu = gpu.unwrap();
-    let embedder = open_model(model, std::slice::from_ref(&gpu), Storage::F32);
+    let embedder = open_model(
+        model,
+        std::slice::from_ref(&gpu),
+        (Storage::F32, Arithmetic::F32),
+    );
     let texts = &texts[..texts.len().min(1024)];
     let ids_of = || texts.iter().map(|text| embedder.ids(text).unwrap());
     let split = runs(|| assert!(ids_of().all(|ids| ids.len() == model.tokens())));

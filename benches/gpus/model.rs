@@ -2,6 +2,7 @@
 //! for it. What it says means nothing, and takes as long as if it did.
 
 use framebatch::embed::{Activation, Biases, Config, Family, Heads, Norms, Pooling, Role, weights};
+use framebatch::graph::Precision;
 use safetensors::tensor::{Dtype, TensorView};
 
 /// The sizes of all-MiniLM-L6-v2.
@@ -27,9 +28,11 @@ pub(crate) const MINILM: Config = Config {
     epsilon: 1e-12,
     pooling: Pooling::Mean,
     dense: Vec::new(),
+    answers: None,
     cut: None,
     normalize: true,
     max_tokens: 256,
+    precision: Precision::F32,
 };
 
 /// An encoder of 2 layers.
@@ -41,6 +44,7 @@ pub(crate) const TINY: Config = Config {
     vocab: 1000,
     positions: 48,
     max_tokens: 40,
+    precision: Precision::F32,
     family: Family::Bert,
     activation: Activation::Gelu,
     first_position: 0,
@@ -56,6 +60,7 @@ pub(crate) const TINY: Config = Config {
     epsilon: 1e-12,
     pooling: Pooling::Mean,
     dense: Vec::new(),
+    answers: None,
     cut: None,
     normalize: true,
 };

@@ -6,9 +6,10 @@ use wasm_bindgen::prelude::*;
 use framebatch::Error;
 use framebatch::embed::folder::Description;
 use framebatch::embed::{
-    MOST_TOKENS, Pooling, Role, Source, Stage, TEXTS, Tokens, check_fidelity, drawn_ids, forward,
-    numbers, prefixes, weights,
+    MOST_TOKENS, Pooling, Role, Source, Stage, TEXTS, Tokens, check_arithmetic, check_fidelity,
+    drawn_ids, forward, numbers, prefixes, weights,
 };
+use framebatch::graph::Precision;
 use framebatch::graph::chain::Home;
 
 /// The encoder of a folder.
@@ -76,7 +77,7 @@ impl WebEncoder {
                 Role::Matrix => "0",
                 Role::Vector => "1",
                 Role::Distances | Role::LessOne | Role::OfHeads => "2",
-                Role::Slopes | Role::Neighbors | Role::Angles(_) => "3",
+                Role::Slopes | Role::Angles(_) => "3",
             };
             let text = |dims: &[u32]| {
                 let dims: Vec<String> = dims.iter().map(u32::to_string).collect();
@@ -117,6 +118,13 @@ impl WebEncoder {
             .get(number)
             .map(|weight| weight.role.computed(&self.0.config));
         floats.flatten().unwrap_or_default()
+    }
+
+    /// Has the products of chains that are asked for from now on computed in the precision of this
+    /// number.
+    #[wasm_bindgen(js_name = setPrecision)]
+    pub fn set_precision(&mut self, number: usize) {
+        self.0.config.precision = Precision::ALL.get(number).copied().unwrap_or_default();
     }
 
     /// The chain of a text of so many tokens, which come with their types if it is typed, in words;
@@ -172,6 +180,13 @@ impl WebEncoder {
     pub fn test_ids(&self, number: usize) -> Vec<u32> {
         let mut drawn = drawn_ids(&self.0.config).into_iter();
         drawn.nth(number).unwrap_or_default()
+    }
+
+    /// Refuses 16-bit arithmetic for a model that does not suit it, or whose least cosine is too
+    /// small.
+    #[wasm_bindgen(js_name = checkArithmetic)]
+    pub fn check_arithmetic(&self, cosine: f32) -> Result<(), Error> {
+        check_arithmetic(&self.0.config, cosine)
     }
 
     /// Refuses storage of this name whose least cosine is too small.

@@ -40,7 +40,15 @@ fn find_head(entry: u32, number: u32) -> Head {
     return at;
 }
 
-// How many keys a query attends to, from the first on.
+// The first key that a query attends to.
+fn first_seen(at: Head, row: u32) -> u32 {
+    let place = row + at.keys - at.rows;
+    return select(0u, place - min(place, REACH), NEAR);
+}
+
+// The key behind the last one that a query attends to.
 fn seen(at: Head, row: u32) -> u32 {
-    return select(at.keys, min(at.keys, row + 1u + at.keys - at.rows), CAUSAL);
+    let place = row + at.keys - at.rows;
+    let reach = select(select(at.keys, place + REACH + 1u, NEAR), place + 1u, CAUSAL);
+    return min(at.keys, reach);
 }

@@ -3,7 +3,7 @@
 //! What a folder says of a model becomes a [`Config`] in `folder`; what is computed by one is said
 //! in `forward`, and the names of its tensors in `weights`.
 
-use crate::graph::UnaryFn;
+use crate::graph::{Precision, UnaryFn};
 
 /// How the tensors of an encoder are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -316,6 +316,18 @@ pub struct Dense {
     pub norm: Option<String>,
 }
 
+/// What scores a text by the words that may come next: by how much the logit of one is above that of
+/// another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answers {
+    /// The token whose logit counts for the score.
+    pub yes: u32,
+    /// The token whose logit counts against it.
+    pub no: u32,
+    /// What is done with the difference.
+    pub activation: Activation,
+}
+
 /// An encoder: embeddings of tokens, of positions and of types, then layers of attention and a
 /// feed-forward network, each with a residual and a norm (Devlin and others, 2018, section 3 and
 /// appendix A.2), then what makes one vector of the tokens' vectors.
@@ -365,12 +377,17 @@ pub struct Config {
     pub pooling: Pooling,
     /// Layers behind the pooling, in order.
     pub dense: Vec<Dense>,
+    /// What gives one number in place of the vector, if anything does: the rows of words are those of
+    /// the embeddings.
+    pub answers: Option<Answers>,
     /// Floats that are left of a vector that is cut off; `None` where it is whole.
     pub cut: Option<u32>,
     /// Whether the vector is divided by its length at last.
     pub normalize: bool,
     /// The most tokens of a text, those at its ends included.
     pub max_tokens: u32,
+    /// What products of weights are computed in; no folder says it.
+    pub precision: Precision,
 }
 
 impl Config {
@@ -387,7 +404,10 @@ impl Config {
 
     /// Floats of the vector before it is cut.
     pub(super) fn pooled(&self) -> u32 {
-        self.dense.last().map_or(self.hidden, |last| last.outputs)
+        match self.answers {
+            Some(_) => 1,
+            None => self.dense.last().map_or(self.hidden, |last| last.outputs),
+        }
     }
 
     /// The tokens that the tokens of a layer attend to.
@@ -399,12 +419,26 @@ impl Config {
         }
     }
 
+    /// How far away the keys are that a token attends to where it has this sight; `None` is however
+    /// far.
+    pub(super) fn window(&self, sight: Sight) -> Option<u32> {
+        match sight {
+            Sight::All => None,
+            Sight::Near => self.near.as_ref().map(|near| near.reach),
+        }
+    }
+
     /// How queries and keys are turned where tokens have this sight.
     pub fn rotation(&self, sight: Sight) -> Option<Rotation> {
         match sight {
             Sight::All => self.rotation,
             Sight::Near => self.near.as_ref().map(|near| near.rotation),
         }
+    }
+
+    /// Whether 16-bit floats hold the numbers in the layers.
+    pub(super) fn fits_f16(&self) -> bool {
+        self.family != Family::Gemma3
     }
 
     /// The id that texts are padded with, where that id has no position.

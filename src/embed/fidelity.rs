@@ -75,6 +75,34 @@ pub fn check_fidelity(storage: &str, cosine: f32) -> Result<(), Error> {
     ))
 }
 
+/// The least cosine of the vectors in both arithmetics.
+const LEAST_OF_ARITHMETIC: f32 = 0.9999;
+
+/// Refuses 16-bit arithmetic for a model whose layers leave its range, and where the least cosine of
+/// vectors with those of 32-bit arithmetic is too small.
+///
+/// # Errors
+///
+/// [`Error::Unsupported`] that names what is wrong and what to do.
+pub fn check_arithmetic(config: &Config, cosine: f32) -> Result<(), Error> {
+    let refuse = |why: &[&str]| {
+        let rest = "; load the model with the arithmetic f32, or auto";
+        Err(Error::Unsupported([why, &[rest]].concat().concat()))
+    };
+    if !config.fits_f16() {
+        return refuse(&["in the layers of Gemma 3 are numbers beyond the range of 16-bit floats"]);
+    }
+    // Written so that NaN is refused.
+    if cosine >= LEAST_OF_ARITHMETIC {
+        return Ok(());
+    }
+    refuse(&[
+        "in 16-bit arithmetic the model gives other vectors: their cosine with those of 32-bit arithmetic is ",
+        &in_digits(cosine),
+        ", and less than 0.9999",
+    ])
+}
+
 /// A cosine with four digits: without the float formatting of the standard library, which is larger
 /// than the rest of the test.
 fn in_digits(cosine: f32) -> String {

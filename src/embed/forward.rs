@@ -3,7 +3,9 @@
 //!
 //! Which parts there are is read from the [`Config`]; no family is named here.
 
-use super::config::{Bias, Config, Dense, Gate, Heads, NormKind, NormPlace, Pooling, Sight};
+use super::config::{
+    Answers, Bias, Config, Dense, Gate, Heads, NormKind, NormPlace, Pooling, Sight,
+};
 use super::weights::{Role, Weight};
 use crate::error::Error;
 use crate::graph::chain::{
@@ -146,17 +148,19 @@ pub(super) struct Pass<'a> {
     scale: NodeId,
     least_length: NodeId,
     word_scale: Option<NodeId>,
+    /// The table of words, once it is taken.
+    words: Option<NodeId>,
     /// What layers share.
     shared: Shared,
 }
 
-/// What layers whose tokens have the same sight share: of those that attend to all tokens first,
-/// then of those that attend to neighbors.
+/// What layers whose tokens have the same sight share.
 #[derive(Default)]
 struct Shared {
-    /// What is added to scores, by heads and distances.
-    biases: [Option<NodeId>; 2],
-    /// The cosines and the sines that queries and keys are turned by.
+    /// What is added to scores, by heads and distances, where tokens attend to all.
+    bias: Option<NodeId>,
+    /// The cosines and the sines that queries and keys are turned by: where tokens attend to all, and
+    /// where they attend to neighbors.
     angles: [Option<[NodeId; 2]>; 2],
 }
 
@@ -183,6 +187,7 @@ impl<'a> Pass<'a> {
             chain,
             config,
             weights: inputs.into_iter(),
+            words: None,
             shared: Shared::default(),
         })
     }
@@ -192,13 +197,20 @@ impl<'a> Pass<'a> {
         next.ok_or_else(|| refuse("an encoder has no more tensors"))
     }
 
+    /// Takes the table of words, which is the first of the tensors wherever it is among these.
+    pub(super) fn take_words(&mut self) -> Result<NodeId, Error> {
+        let words = self.weight()?;
+        self.words = Some(words);
+        Ok(words)
+    }
+
     pub(super) fn embed(
         &mut self,
         ids: NodeId,
         types: Option<NodeId>,
         tokens: u32,
     ) -> Result<NodeId, Error> {
-        let words = self.weight()?;
+        let words = self.take_words()?;
         let words = self.chain.gather(words, ids, 0)?;
         let mut positions = None;
         if self.config.has_position_table {
@@ -258,11 +270,7 @@ impl<'a> Pass<'a> {
             }
             let columns = (longest - tokens, longest + tokens - 1, 1);
             let bias = self.chain.slice(table, &[(0, END, 1), columns])?;
-            let sight = match weight.role {
-                Role::Neighbors => Sight::Near,
-                _ => Sight::All,
-            };
-            self.shared.biases[sight as usize] = Some(bias);
+            self.shared.bias = Some(bias);
         }
         Ok(())
     }
@@ -319,8 +327,10 @@ impl<'a> Pass<'a> {
         let heads = chain::Heads {
             count: heads.count,
             is_causal: heads.is_causal,
+            window: self.config.window(sight),
         };
-        let seen = match self.shared.biases[sight as usize] {
+        let bias = self.shared.bias.filter(|_| sight == Sight::All);
+        let seen = match bias {
             None => self.chain.attention(heads, parts, self.scale)?,
             Some(bias) => (self.chain).biased_attention(heads, parts, self.scale, bias)?,
         };
@@ -404,6 +414,9 @@ impl<'a> Pass<'a> {
         for layer in &config.dense {
             vector = self.dense(layer, vector)?;
         }
+        if let Some(answers) = config.answers {
+            vector = self.answer(answers, vector)?;
+        }
         self.finish(vector)
     }
 
@@ -428,6 +441,20 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// The difference of two words' logits, and what is done with it.
+    fn answer(&mut self, answers: Answers, vector: NodeId) -> Result<NodeId, Error> {
+        let words = self.words;
+        let words = words.ok_or_else(|| refuse("the table of words is not among the tensors"))?;
+        let mut row = |word: u32| {
+            let word = word as i32;
+            self.chain.slice(words, &[(word, word + 1, 1)])
+        };
+        let [yes, no] = [row(answers.yes)?, row(answers.no)?];
+        let direction = self.chain.binary(BinaryFn::Sub, yes, no)?;
+        let difference = self.chain.dot(direction, vector)?;
+        self.unary(answers.activation.function(), difference)
+    }
+
     /// Cuts and normalizes a vector, where the model does.
     fn finish(&mut self, mut vector: NodeId) -> Result<NodeId, Error> {
         if let Some(cut) = self.config.cut {
@@ -444,7 +471,8 @@ impl<'a> Pass<'a> {
     fn linear(&mut self, x: NodeId, bias: Bias) -> Result<NodeId, Error> {
         let weight = self.weight()?;
         let weight = self.chain.transpose(weight, &[])?;
-        let product = self.chain.matmul(x, weight)?;
+        let precision = self.config.precision;
+        let product = self.chain.matmul_in(precision, x, weight)?;
         self.bias(product, bias)
     }
 

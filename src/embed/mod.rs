@@ -21,7 +21,7 @@ pub use config::{
     Activation, Bias, Biases, Config, Dense, DistanceBias, Family, Gate, Heads, Near, NormKind,
     NormPlace, Norms, Pooling, Rotation, Sight, Source,
 };
-pub use fidelity::{MOST_TOKENS, TEXTS, check_fidelity, cosine, drawn_ids};
+pub use fidelity::{MOST_TOKENS, TEXTS, check_arithmetic, check_fidelity, cosine, drawn_ids};
 pub use forward::{Tokens, forward, forward_into, numbers};
 pub use stages::Stage;
 pub use weights::{Part, Role, Weight, prefixes, weights};

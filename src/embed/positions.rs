@@ -62,21 +62,6 @@ pub(super) fn slopes(config: &Config) -> Vec<f32> {
     (0..count).flat_map(each).collect()
 }
 
-/// What is added to the scores of a layer whose tokens attend to neighbors: nothing, and to all
-/// further away so much that their weights are 0. As [`by_distance`] lays it out.
-pub(super) fn neighbors(config: &Config) -> Vec<f32> {
-    // Far below any score, and far from the end of the range of floats.
-    const NEVER: f32 = -1e30;
-    let reach = config.near.as_ref().map_or(u32::MAX, |near| near.reach);
-    let each = |_| {
-        distances(config).map(move |distance| match distance.unsigned_abs() <= reach {
-            true => 0.0,
-            false => NEVER,
-        })
-    };
-    (0..config.heads.count).flat_map(each).collect()
-}
-
 /// For each place of a token, the cosines of the angles that queries and keys are turned by, and
 /// behind them the sines: `[max_tokens, 1, 2, size / 2]`.
 #[expect(clippy::cast_possible_truncation, reason = "a table of 32-bit floats")]

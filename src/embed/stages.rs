@@ -47,7 +47,11 @@ impl Stage {
             }
             Stage::Vector => {
                 let from = before(config.layers);
-                (from..from + behind(config).len()).collect()
+                let words = config.answers.map(|_| 0);
+                words
+                    .into_iter()
+                    .chain(from..from + behind(config).len())
+                    .collect()
             }
         }
     }
@@ -98,7 +102,12 @@ impl Stage {
                 pass.share(own.iter().filter(is_shared), tokens)?;
                 pass.layer(first, number)?
             }
-            Stage::Vector => pass.vector(first, tokens)?,
+            Stage::Vector => {
+                if config.answers.is_some() {
+                    pass.take_words()?;
+                }
+                pass.vector(first, tokens)?
+            }
         };
         pass.chain.output(result)?;
         Ok(pass.chain)

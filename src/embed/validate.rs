@@ -1,6 +1,6 @@
 //! Whether a forward pass of an encoder's sizes is possible.
 
-use super::config::{Config, Heads};
+use super::config::{Answers, Config, Heads};
 use super::forward::max_layers;
 use crate::error::Error;
 use crate::graph::chain::MAX_HEAD;
@@ -124,6 +124,15 @@ impl Config {
                 return Err(Error::InvalidInput(problem.concat()));
             }
             floats = layer.outputs;
+        }
+        if let Some(Answers { yes, no, .. }) = self.answers {
+            if floats != self.hidden || yes.max(no) >= self.vocab {
+                return Err(Error::InvalidInput(
+                    "LogitScore: true_token_id and false_token_id must be tokens of the vocabulary"
+                        .into(),
+                ));
+            }
+            floats = 1;
         }
         match self.cut {
             Some(cut) if cut == 0 || cut >= floats => {

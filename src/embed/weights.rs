@@ -21,8 +21,6 @@ pub enum Role {
     OfHeads,
     /// A bias that grows with how far apart tokens are. No file has it.
     Slopes,
-    /// What is added to scores so that tokens attend to neighbors alone. No file has it.
-    Neighbors,
     /// The cosines and sines that queries and keys are turned by, where tokens have this sight. No
     /// file has them.
     Angles(Sight),
@@ -35,7 +33,6 @@ impl Role {
             Role::Matrix | Role::Vector => None,
             Role::Distances | Role::LessOne | Role::OfHeads => None,
             Role::Slopes => Some(positions::slopes(config)),
-            Role::Neighbors => Some(positions::neighbors(config)),
             Role::Angles(sight) => Some(positions::angles(config, sight)),
         }
     }
@@ -53,7 +50,7 @@ impl Role {
             Role::LessOne => stored.iter().map(|weight| 1.0 + weight).collect(),
             Role::OfHeads => of_heads(config, &stored),
             Role::Matrix | Role::Vector => stored,
-            Role::Slopes | Role::Neighbors | Role::Angles(_) => stored,
+            Role::Slopes | Role::Angles(_) => stored,
         }
     }
 
@@ -62,7 +59,6 @@ impl Role {
         match self {
             Role::Matrix | Role::Vector | Role::LessOne | Role::OfHeads => false,
             Role::Distances | Role::Slopes => of == Sight::All,
-            Role::Neighbors => of == Sight::Near,
             Role::Angles(sight) => of == sight,
         }
     }
@@ -319,9 +315,6 @@ pub(super) fn shared(config: &Config) -> Vec<Weight> {
         }
         Some(DistanceBias::Linear) => list.push(Role::Slopes, Vec::new(), &distances),
         None => {}
-    }
-    if seen(Sight::Near) {
-        list.push(Role::Neighbors, Vec::new(), &distances);
     }
     for sight in [Sight::All, Sight::Near] {
         if seen(sight) && config.rotation(sight).is_some() {

@@ -25,7 +25,7 @@ pub use caller_fn::{
     ValueType,
 };
 pub use expr::{BinaryFn, Expr, ExprBuilder, Term, TermId, UnaryFn};
-pub use op::{Measure, Mode, Timing};
+pub use op::{Measure, Mode, Precision, Timing};
 
 /// A node of one chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -15,10 +15,14 @@ struct Place {
 }
 
 impl Kernel {
-    /// What a compiler says of a place in the kernel's source, as the caller who wrote that place
+    /// What a compiler says of a place in the kernel's `source`, as the caller who wrote that place
     /// reads it; `None` where no caller did. Lines and columns count from 1, columns in bytes.
-    pub fn complaint(&self, [line, column]: [u32; 2], message: &str) -> Option<String> {
-        let source = self.source();
+    pub fn complaint(
+        &self,
+        source: &str,
+        [line, column]: [u32; 2],
+        message: &str,
+    ) -> Option<String> {
         let line = (line as usize).checked_sub(1)?;
         self.caller_fns()
             .into_iter()

@@ -33,7 +33,8 @@ pub use tables::{COSINES, FINE_SLOPES, MAGNITUDES, SLOPES};
 
 /// What the devices need of `graph` to run kernels, which they may not import.
 pub use crate::graph::{
-    BinaryFn, CallerFn, Elements, Expr, Term, TermId, UnaryFn, insertion, sampling, searching,
+    BinaryFn, CallerFn, Elements, Expr, Precision, Term, TermId, UnaryFn, insertion, sampling,
+    searching,
 };
 
 use std::sync::Arc;
@@ -60,12 +61,12 @@ impl Kernel {
         }
     }
 
-    /// Complete WGSL source, libraries included.
-    pub fn source(&self) -> String {
+    /// Complete WGSL source, libraries included, for a device that has this precision.
+    pub fn source(&self, offered: Precision) -> String {
         match self {
             Kernel::Named(kernel) => named::source(kernel),
-            Kernel::Fused(stage) => generated::source(stage, Tiles::Large),
-            Kernel::Product(stage, _, tiles) => generated::source(stage, *tiles),
+            Kernel::Fused(stage) => generated::source(stage, Tiles::Large, offered),
+            Kernel::Product(stage, _, tiles) => generated::source(stage, *tiles, offered),
         }
     }
 

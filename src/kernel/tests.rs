@@ -7,11 +7,11 @@ use crate::plan::Params;
 use crate::tensor::Packing;
 
 fn module(kernel: &Kernel) -> naga::Module {
-    naga::front::wgsl::parse_str(&kernel.source()).unwrap_or_else(|error| {
+    naga::front::wgsl::parse_str(&kernel.source(Precision::F32)).unwrap_or_else(|error| {
         panic!(
             "{}: {}",
             kernel.name(),
-            error.emit_to_string(&kernel.source())
+            error.emit_to_string(&kernel.source(Precision::F32))
         )
     })
 }

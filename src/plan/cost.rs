@@ -32,7 +32,7 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> Effort {
         }
         Body::Attention(heads) => {
             let queries = f64::from(sizes.threads / LANES * QUERIES);
-            let scores = queries * word(layout.count);
+            let scores = queries * heads.keys_of_a_query(word(layout.count));
             let mut effort = Effort::of(Kind::Product, scores * 2.0 * f64::from(heads.size));
             effort.add(&Effort::of(Kind::Term, scores * FUNCTION), 1.0);
             effort

@@ -115,7 +115,7 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> KernelCounts {
             bias = heads.bias.map(|load| (load, distances));
             // Each query of a causal attention sees one key less than the query behind it.
             let hidden = if heads.is_causal { queries - 1.0 } else { 0.0 };
-            4.0 * elements * (keys - hidden / 2.0)
+            4.0 * elements * heads.keys_of_a_query(keys - hidden / 2.0)
         }
         Body::Named(..) | Body::Search(_) => 0.0, // Chains have no such stage.
     };

@@ -57,6 +57,12 @@ fn relu_of_product(chain: &mut Chain, x: &[NodeId]) -> NodeId {
     chain.unary(UnaryFn::Relu, sum).expect("fits")
 }
 
+const TWO_HEADS: Heads = Heads {
+    count: 2,
+    is_causal: false,
+    window: None,
+};
+
 fn attention(chain: &mut Chain, x: &[NodeId], heads: Heads) -> NodeId {
     let scale = chain.constant().expect("room");
     let made = chain.attention(heads, [x[0], x[1], x[2]], scale);
@@ -71,19 +77,18 @@ fn gather(chain: &mut Chain, x: &[NodeId]) -> NodeId {
 
 #[test]
 fn chains_are_counted_by_hand() {
-    let whole = |chain: &mut Chain, x: &[NodeId]| {
-        let (count, is_causal) = (2, false);
-        attention(chain, x, Heads { count, is_causal })
-    };
+    let whole = |chain: &mut Chain, x: &[NodeId]| attention(chain, x, TWO_HEADS);
     let causal = |chain: &mut Chain, x: &[NodeId]| {
-        let (count, is_causal) = (2, true);
-        attention(chain, x, Heads { count, is_causal })
+        let is_causal = true;
+        let heads = Heads {
+            is_causal,
+            ..TWO_HEADS
+        };
+        attention(chain, x, heads)
     };
     let biased = |chain: &mut Chain, x: &[NodeId]| {
         let scale = chain.constant().expect("room");
-        let (count, is_causal) = (2, false);
-        let heads = Heads { count, is_causal };
-        let made = chain.biased_attention(heads, [x[0], x[1], x[2]], scale, x[3]);
+        let made = chain.biased_attention(TWO_HEADS, [x[0], x[1], x[2]], scale, x[3]);
         made.expect("fits")
     };
     let cases: [Counted; 12] = [

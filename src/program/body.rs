@@ -3,8 +3,8 @@
 //! Expressions are defined in `graph`. How a stage is printed or run is not said here.
 
 use super::{Named, Settings};
-use crate::graph::Expr;
 use crate::graph::searching::Searching;
+use crate::graph::{Expr, Precision};
 use crate::tensor::DType;
 
 /// Values of a strip: the most that one fold takes. Longer rows are folded strip by strip, and
@@ -113,6 +113,8 @@ pub struct Tile {
     /// For each factor, whether neighboring words are neighbors along rows or columns, and not
     /// along the dimension that is summed.
     pub is_across: [bool; 2],
+    /// What products are computed in.
+    pub precision: Precision,
 }
 
 /// A step that gives one value for a row.
@@ -197,6 +199,17 @@ pub struct Attention {
     pub size: u32,
     /// Whether a query attends to no keys behind its own place.
     pub is_causal: bool,
+    /// How far from its own place a query attends to keys; `None` is however far.
+    pub window: Option<u32>,
     /// Whether a head's floats can be read and written in vectors of four words.
     pub is_quads: bool,
+}
+
+impl Attention {
+    /// How many of so many keys a query attends to at most.
+    pub(crate) fn keys_of_a_query(&self, keys: f64) -> f64 {
+        let sides = if self.is_causal { 1.0 } else { 2.0 };
+        let near = |window: u32| keys.min(sides * f64::from(window) + 1.0);
+        self.window.map_or(keys, near)
+    }
 }

@@ -45,6 +45,9 @@ impl Display for Stage {
                     write!(f, " + {}", self.loads[bias as usize].source)?;
                 }
                 write!(f, "; {} x {}", of.heads, of.size)?;
+                if let Some(window) = of.window {
+                    write!(f, ", within {window}")?;
+                }
                 match of.sharing {
                     1 => f.write_str(")"),
                     sharing => write!(f, ", {sharing} for each head of keys)"),

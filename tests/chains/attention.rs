@@ -39,14 +39,19 @@ pub(crate) fn expected(
             unreachable!("an attention has rows and columns");
         };
         let first = column / size * size;
-        let seen = if heads.is_causal {
-            row + 1 + keys - queries
+        let place = (row + keys).checked_sub(queries);
+        let mut seen = if heads.is_causal {
+            0..place.expect("no more queries than keys") + 1
         } else {
-            keys
+            0..keys
         };
+        if let Some(window) = heads.window {
+            let (place, window) = (place.expect("likewise"), window as usize);
+            seen = place.saturating_sub(window)..seen.end.min(place + window + 1);
+        }
         let head = [stack, &[*row, first]].concat();
         if weights.last().is_none_or(|(known, _)| *known != head) {
-            let scores: Vec<Q> = (0..seen)
+            let scores: Vec<Q> = (seen.clone())
                 .map(|key| {
                     let pair = |i: usize| {
                         let a = q.broadcast(&[stack, &[*row, first + i]].concat());
@@ -65,17 +70,18 @@ pub(crate) fn expected(
                 Q::new(
                     weight.v,
                     weight.e,
-                    8.0 * seen as f64 * U * (weight.v + weight.e),
+                    8.0 * seen.len() as f64 * U * (weight.v + weight.e),
                 )
             };
             weights.push((head, scores.iter().map(of_score).collect()));
         }
         let weights = &weights.last().expect("just found").1;
         let value = |key: usize| v.broadcast(&[stack, &[key, own(*column)]].concat());
-        if (seen..keys).any(|key| value(key).e.is_infinite()) {
+        let hidden = (0..keys).filter(|key| !seen.contains(key));
+        if hidden.into_iter().any(|key| value(key).e.is_infinite()) {
             return Q::new(0.0, f64::INFINITY, 0.0); // The value may be NaN, and NaN times 0 is NaN.
         }
-        let weighed = weights.iter().enumerate();
+        let weighed = seen.zip(weights);
         let weighed: Vec<Q> = weighed
             .map(|(key, weight)| weight.mul(value(key)))
             .collect();
@@ -93,6 +99,7 @@ fn attention(chain: &mut Chain, count: u32, operands: [NodeId; 3]) -> NodeId {
     let heads = Heads {
         count,
         is_causal: false,
+        window: None,
     };
     let scale = chain.constant().unwrap();
     chain.attention(heads, operands, scale).unwrap()
@@ -160,7 +167,15 @@ fn check_sizes(cases: &[([u32; 2], u32, u32, u32)]) {
                 let count = heads;
                 let scale = chain.constant().unwrap();
                 chain
-                    .attention(Heads { count, is_causal }, [q, k, v], scale)
+                    .attention(
+                        Heads {
+                            count,
+                            is_causal,
+                            window: None,
+                        },
+                        [q, k, v],
+                        scale,
+                    )
                     .unwrap()
             });
             if is_causal && heads != 3 {
@@ -176,8 +191,47 @@ fn check_sizes(cases: &[([u32; 2], u32, u32, u32)]) {
                 let count = heads;
                 let scale = chain.constant().unwrap();
                 chain
-                    .biased_attention(Heads { count, is_causal }, [q, k, k], scale, bias)
+                    .biased_attention(
+                        Heads {
+                            count,
+                            is_causal,
+                            window: None,
+                        },
+                        [q, k, k],
+                        scale,
+                        bias,
+                    )
                     .unwrap()
+            });
+        }
+    }
+}
+
+/// Windows of nothing but a query's own place, across the borders of tiles, and wider than all keys.
+#[test]
+fn keys_outside_of_a_window_count_for_nothing() {
+    let mut harness = Harness::open();
+    for (size, queries, keys, window) in [
+        (4, 70, 70, 0),
+        (3, 70, 70, 9),
+        (4, 40, 130, 40),
+        (32, 130, 130, 64),
+        (4, 33, 33, 1000),
+        (132, 35, 35, 3),
+    ] {
+        for is_causal in [false, true] {
+            let heads = Heads {
+                count: 2,
+                is_causal,
+                window: Some(window),
+            };
+            let what = format!("{size} a head, {queries} of {keys}, {heads:?}");
+            check(&mut harness, &what, |chain| {
+                let q = input(chain, &[queries, 2 * size], Home::Call);
+                let k = input(chain, &[keys, size], Home::Resident);
+                let v = input(chain, &[keys, size], Home::Call);
+                let scale = chain.constant().unwrap();
+                chain.attention(heads, [q, k, v], scale).unwrap()
             });
         }
     }
@@ -393,7 +447,15 @@ fn what_does_not_fit_is_refused_with_both_shapes() {
         let mut chain = Chain::default();
         let operands = shapes.map(|dims| input(&mut chain, dims, Home::Call));
         let scale = chain.constant().unwrap();
-        let error = chain.attention(Heads { count, is_causal }, operands, scale);
+        let error = chain.attention(
+            Heads {
+                count,
+                is_causal,
+                window: None,
+            },
+            operands,
+            scale,
+        );
         let error = error.unwrap_err().to_string();
         assert!(
             error.starts_with("attention: ") && error.contains(says),
@@ -405,6 +467,7 @@ fn what_does_not_fit_is_refused_with_both_shapes() {
     let heads = Heads {
         count: 1,
         is_causal: false,
+        window: None,
     };
     let scale = chain.constant().unwrap();
     let bias = input(&mut chain, &[1, 2], Home::Call);

@@ -97,7 +97,7 @@ fn codes_mean_what_they_are_called() {
         ("clamp", &[0, 2, 2], &[]),
         ("where", &[2, 0, 2], &[]),
         ("dot", &[0, 0], &[]),
-        ("matmul", &[0, 0], &[]),
+        ("matmul", &[0, 0], &[0]),
         ("attention", &[0, 0, 0, 2], &[2, 1]),
         ("transpose", &[0], &[1, 0]),
         ("slice", &[0], &same),

@@ -110,6 +110,7 @@ impl Encoder {
         let heads = Heads {
             count: heads,
             is_causal: false,
+            window: None,
         };
         let y = self.chain.attention(heads, part, self.scale).unwrap();
         let y = self.linear(y, [width, width]);

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use framebatch::graph::Precision;
 use framebatch::kernel::generated::source;
 use framebatch::kernel::{MAX_OPERANDS, PARAMS, RESULT, SEGMENTS, WORKGROUP};
 use framebatch::plan::Params;
@@ -26,6 +27,8 @@ pub(crate) struct Harness {
     pipelines: HashMap<String, wgpu::ComputePipeline>,
     /// How large tiles of products are.
     pub(crate) tiles: Tiles,
+    /// The precision that kernels are told of: at first, what the device has.
+    pub(crate) offered: Precision,
 }
 
 impl Harness {
@@ -33,8 +36,12 @@ impl Harness {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let adapter = block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default()))
             .expect("a Vulkan adapter, at least a software one");
-        let (device, queue) = block_on(adapter.request_device(&wgpu::DeviceDescriptor::default()))
-            .expect("a device with the default limits");
+        let halves = adapter.features() & wgpu::Features::SHADER_F16;
+        let (device, queue) = block_on(adapter.request_device(&wgpu::DeviceDescriptor {
+            required_features: halves,
+            ..wgpu::DeviceDescriptor::default()
+        }))
+        .expect("a device with the default limits");
         let storage = |binding: u32, read_only| wgpu::BindGroupLayoutEntry {
             binding,
             visibility: wgpu::ShaderStages::COMPUTE,
@@ -61,6 +68,10 @@ impl Harness {
             layout,
             pipelines: HashMap::new(),
             tiles: Tiles::Large,
+            offered: match halves.is_empty() {
+                true => Precision::F32,
+                false => Precision::F16,
+            },
         }
     }
 
@@ -208,7 +219,7 @@ impl Harness {
     }
 
     fn pipeline(&mut self, stage: &Stage) -> wgpu::ComputePipeline {
-        let text = source(stage, self.tiles);
+        let text = source(stage, self.tiles, self.offered);
         if let Some(known) = self.pipelines.get(&text) {
             return known.clone();
         }

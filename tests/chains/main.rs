@@ -21,6 +21,7 @@ mod encoder;
 mod engines;
 mod factors;
 mod gpu;
+mod halves;
 mod hard_values;
 mod matmul;
 mod merging;

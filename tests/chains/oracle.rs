@@ -170,7 +170,7 @@ pub(crate) fn evaluate(chain: &Chain, inputs: &[Tensor], constants: &[f32]) -> V
                 let bias = (node.operands.len() > 4).then(|| of(4));
                 expected(*heads, node, [of(0), of(1), of(2), of(3)], bias)
             }
-            Op::Dot | Op::Matmul | Op::Reduce { .. } | Op::Norm { .. } => folded(node, &known),
+            Op::Dot | Op::Matmul(_) | Op::Reduce { .. } | Op::Norm { .. } => folded(node, &known),
             _ => moved(node, &known),
         };
         known.push(Tensor {
@@ -225,7 +225,7 @@ fn folded(node: &Node, known: &[Tensor]) -> Vec<Q> {
                 sum(&(0..count).map(product).collect::<Vec<_>>(), 32)
             })
         }
-        Op::Matmul => each(&|place| product(of(0), of(1), place)),
+        Op::Matmul(_) => each(&|place| product(of(0), of(1), place)),
         Op::Reduce { reduction, over } => {
             let whole = places(of(0).shape);
             let narrow = narrow(over.axes, of(0).shape.rank());

@@ -262,6 +262,7 @@ fn attention(
     let heads = Heads {
         count: *divisors.get(words.below(divisors.len()))?,
         is_causal: words.below(3) == 0,
+        window: [None, None, Some(0), Some(1), Some(5)][words.below(5)],
     };
     chain.attention(heads, operands, scale).ok()
 }

@@ -75,6 +75,7 @@ fn apply(chain: &mut Chain, row: &Row, of: &[NodeId]) -> Result<NodeId, Error> {
             let heads = Heads {
                 count: row["heads"].as_u64().unwrap() as u32,
                 is_causal: is("causal"),
+                window: None,
             };
             let scale = chain.constant()?;
             chain.attention(heads, [of[0], of[1], of[2]], scale)

@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 
 use framebatch::device::{Cpu, Device, Engine};
+use framebatch::graph::Precision;
 use framebatch::graph::chain::{Chain, Home, Node, Op};
 use framebatch::kernel::generated::source;
 use framebatch::plan::fuse::fuse;
@@ -227,7 +228,7 @@ fn every_stage_is_valid_wgsl() {
             let is_attention = matches!(stage.body, Body::Attention(_));
             attentions.set(attentions.get() + u32::from(is_attention));
             for tiles in SIZES {
-                check_wgsl(&source(stage, tiles))?;
+                check_wgsl(&source(stage, tiles, Precision::F32))?;
             }
         }
         Ok(())

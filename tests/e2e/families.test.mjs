@@ -154,6 +154,7 @@ for (const [name, field] of [
   ["reranker-modernbert", "logit"],
   ["reranker-gte", "logit"],
   ["reranker-qwen3", "score"],
+  ["reranker-qwen3-logits", "score"],
 ]) {
   test(`${name} gives the scores of transformers`, () =>
     site.page(

@@ -18,6 +18,7 @@ mod samples;
 #[path = "../stall/mod.rs"]
 mod stall;
 
+mod arithmetic;
 mod compute;
 mod converted;
 mod counts;

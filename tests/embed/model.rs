@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use framebatch::Embedder;
 use framebatch::embed::{Activation, Biases, Config, Family, Heads, Norms, Pooling, Role, weights};
+use framebatch::graph::Precision;
 use framebatch::{EmbedderOptions, Error, Gpu, Storage};
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -35,9 +36,11 @@ pub(crate) const TINY: Config = Config {
     epsilon: 1e-12,
     pooling: Pooling::Mean,
     dense: Vec::new(),
+    answers: None,
     cut: None,
     normalize: true,
     max_tokens: 40,
+    precision: Precision::F32,
 };
 
 /// A model's files by name.

@@ -10,13 +10,15 @@ use crate::families::oracle;
 use crate::model::{TINY, data, folder};
 use crate::values::DTYPES;
 
-const MODELS: [(&str, &str); 5] = [
+const MODELS: [(&str, &str); 6] = [
     ("reranker-bert", "score"),
     // Their configurations ask for what the head gives as it is.
     ("reranker-xlm-roberta", "logit"),
     ("reranker-modernbert", "logit"),
     ("reranker-gte", "logit"),
     ("reranker-qwen3", "score"),
+    // Without a head: by the logits of two words.
+    ("reranker-qwen3-logits", "score"),
 ];
 
 fn opened(gpus: &(impl AsRef<[Gpu]> + ?Sized), name: &str, dtype: Storage) -> Reranker {

@@ -40,7 +40,7 @@ fn vectors(embedder: &Embedder) -> Vec<Vec<f32>> {
     TEXTS.iter().map(vector).collect()
 }
 
-fn cosine(a: &[f32], b: &[f32]) -> f64 {
+pub(crate) fn cosine(a: &[f32], b: &[f32]) -> f64 {
     let dot = |a: &[f32], b: &[f32]| -> f64 {
         let products = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b));
         products.sum()

@@ -2,9 +2,9 @@
 //!
 //! What they are run over is said in `words.rs`.
 
-use framebatch::graph::NodeId;
 use framebatch::graph::chain::{Chain, Home};
 use framebatch::graph::shape::Shape;
+use framebatch::graph::{NodeId, Precision};
 use framebatch::kernel::{Kernel, PARAMS, generated};
 use framebatch::plan::fuse::fuse;
 use framebatch::program::{Products, Tiles};
@@ -29,7 +29,7 @@ impl Subject {
     pub(crate) fn of(kernel: &Kernel) -> Subject {
         Subject {
             name: format!("{kernel:?}"),
-            text: kernel.source(),
+            text: kernel.source(Precision::F32),
             operands: kernel.operands(),
         }
     }
@@ -51,7 +51,7 @@ pub(crate) fn fused(record: impl Fn(&mut Chain) -> Vec<NodeId>) -> Vec<Subject> 
         for tiles in tiles {
             subjects.push(Subject {
                 name: format!("{tiles:?} {:?}", stage.body),
-                text: generated::source(stage, *tiles),
+                text: generated::source(stage, *tiles, Precision::F32),
                 operands: stage.bindings(),
             });
         }

@@ -241,7 +241,11 @@ fn attention_ends() {
                 let q = input(chain, &[40, count * size]);
                 let [k, v] = [0; 2].map(|_| resident(chain, &[50, count * size], packing));
                 let scale = chain.constant().unwrap();
-                let heads = Heads { count, is_causal };
+                let heads = Heads {
+                    count,
+                    is_causal,
+                    window: None,
+                };
                 vec![chain.attention(heads, [q, k, v], scale).unwrap()]
             }));
         }

@@ -56,6 +56,8 @@ export interface EmbedderInfo {
    * in both storages, and 1 where no bits are lost; undefined where it was not tested.
    */
   readonly fidelity: number | undefined;
+  /** What products of matrices are computed in. */
+  readonly arithmetic: "f32" | "f16";
   /** What computes: the session's device, unless a call asks for another. */
   readonly engine: "gpu" | "cpu";
   /** The names of the model's prompts. */

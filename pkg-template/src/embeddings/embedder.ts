@@ -84,7 +84,7 @@ export class Embedder {
 
   /** What it is, and where it runs. */
   get info(): EmbedderInfo {
-    const { config, dtype, fidelity } = this.#model;
+    const { config, dtype, fidelity, arithmetic } = this.#model;
     return {
       dimensions: config.dimensions,
       layers: config.layers,
@@ -94,6 +94,7 @@ export class Embedder {
       pooling: config.pooling,
       normalized: config.normalize,
       dtype,
+      arithmetic,
       fidelity,
       engine: this.#calls.core?.info().engine === "gpu" ? "gpu" : "cpu",
       prompts: [...config.prompts.keys()],

@@ -19,11 +19,20 @@ export interface EmbedderProgress {
 /** What `gpu.embedder` takes last. All of it is optional. */
 export interface EmbedderOptions {
   /**
-   * How the device keeps the model's matrices, see `StorageType`; everything is computed
-   * in 32-bit floats. `auto` is f16 on a GPU in hardware, bf16 where the file has that,
+   * How the device keeps the model's matrices, see `StorageType`; it says nothing of what is
+   * computed. `auto` is f16 on a GPU in hardware, bf16 where the file has that,
    * and f32 otherwise; `embedder.info.dtype` says. Default: `auto`.
    */
   dtype?: StorageType;
+  /**
+   * The floats that products of matrices are computed in; all else is in 32 bits. `f16` is for GPUs
+   * with the feature `shader-f16`: factors are rounded to 11 bits, 32 products in a row are summed in
+   * 16 bits, and these sums in 32. Loading rejects with `unsupported` where the device lacks it,
+   * for Gemma 3, and where a few texts' vectors have a cosine below 0.9999 with those in 32 bits,
+   * which `verify: false` leaves untested. `auto` is `f16` where that does not reject, and `f32`
+   * otherwise; `embedder.info.arithmetic` says. Default: `f32`.
+   */
+  arithmetic?: "f32" | "f16" | "auto";
   /**
    * Floats that embeddings are cut to, for models that were trained for it (Matryoshka): a whole
    * number below what the model gives. A model that normalizes does so behind the cut.
@@ -57,6 +66,7 @@ export interface EmbedderOptions {
 
 const NAMES: Record<keyof EmbedderOptions, true> = {
   dtype: true,
+  arithmetic: true,
   dimensions: true,
   onProgress: true,
   signal: true,
@@ -67,7 +77,10 @@ const NAMES: Record<keyof EmbedderOptions, true> = {
 };
 
 /** What `gpu.reranker` takes last. All of it is optional. */
-export type RerankerOptions = Omit<EmbedderOptions, "dimensions">;
+export type RerankerOptions = Omit<
+  EmbedderOptions,
+  "dimensions" | "arithmetic"
+>;
 
 /** Throws `invalid-input` for an option that an embedder does not take. */
 export function checkEmbedderOptions(options: EmbedderOptions): void {
@@ -76,7 +89,7 @@ export function checkEmbedderOptions(options: EmbedderOptions): void {
 
 /** Throws `invalid-input` for an option that a reranker does not take. */
 export function checkRerankerOptions(options: RerankerOptions): void {
-  const { dimensions: _, ...names } = NAMES;
+  const { dimensions: _, arithmetic: __, ...names } = NAMES;
   check("reranker", options, names);
 }
 
@@ -93,6 +106,13 @@ function check(
     throw invalid(
       about,
       `dtype must be 'f32', 'f16', 'bf16', 'int8', 'int4' or 'auto', got '${String(dtype)}'`,
+    );
+  }
+  const { arithmetic = "f32" } = options;
+  if (!["f32", "f16", "auto"].includes(arithmetic)) {
+    throw invalid(
+      about,
+      `arithmetic must be 'f32', 'f16' or 'auto', got '${String(arithmetic)}'`,
     );
   }
   const most = 2 ** 32 - 1;

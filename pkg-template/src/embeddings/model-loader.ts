@@ -7,6 +7,7 @@ import { endedError } from "../calls/call-errors.js";
 import { FramebatchError } from "../checks/errors.js";
 import type { Calls } from "../session/calls.js";
 import type { Node } from "../tensor/node.js";
+import { chooseArithmetic } from "./arithmetic.js";
 import { ByteReader } from "./byte-reader.js";
 import { type Config, describe, prefetch, type Task } from "./config.js";
 import { Embedder } from "./embedder.js";
@@ -53,10 +54,13 @@ export async function loadEmbedder(
     const { config } = encoder;
     const tokenizer = leavingIds(loaded.tokenizer);
     const model = new Model(calls, encoder, "embedder", weights);
-    const embedder = new Embedder(calls, model, tokenizer);
-    await warm(calls, embedder, new TokenOperands(EMBED, model, idOf(config)));
-    await compare(calls, embedder, loaded, model, options);
-    return embedder;
+    await orDrop(model, async () => {
+      await compare(calls, loaded, model, options);
+      const texts = testTexts(encoder, loaded.tokenizer);
+      await chooseArithmetic(model, texts, options);
+      await warm(calls, new TokenOperands(EMBED, model, idOf(config)));
+    });
+    return new Embedder(calls, model, tokenizer);
   });
 }
 
@@ -73,11 +77,10 @@ export async function loadReranker(
     if (tokenizer instanceof FramebatchError) throw tokenizer;
     const { config } = encoder;
     const model = new Model(calls, encoder, "reranker", weights);
-    const reranker = new Reranker(calls, model, tokenizer);
     const types = new Uint32Array(config.types > 1 ? 1 : 0);
     const operands = new TokenOperands(SCORE, model, idOf(config), types);
-    await warm(calls, reranker, operands);
-    return reranker;
+    await orDrop(model, () => warm(calls, operands));
+    return new Reranker(calls, model, tokenizer);
   });
   return loading.catch((error: unknown) => {
     throw named("reranker", error);
@@ -233,15 +236,19 @@ async function bring<Made>(
 }
 
 /** Compiles the kernels, which texts of all lengths share, ahead of the first text. */
-async function warm(
-  calls: Calls,
-  made: Embedder | Reranker,
-  operands: TokenOperands,
-): Promise<void> {
+async function warm(calls: Calls, operands: TokenOperands): Promise<void> {
+  await calls.warmup(() => calls.take(operands, undefined));
+}
+
+/**
+ * The last steps of loading. Where one fails, the model is given up; its tokenizer is still that of
+ * `bring`, and to be freed once.
+ */
+async function orDrop(model: Model, steps: () => Promise<void>): Promise<void> {
   try {
-    await calls.warmup(() => calls.take(operands, undefined));
+    await steps();
   } catch (error) {
-    made.dispose();
+    model.drop();
     throw error;
   }
 }
@@ -249,25 +256,19 @@ async function warm(
 /** Holds a converted model to the vectors that it had before. */
 async function compare(
   calls: Calls,
-  embedder: Embedder,
   { encoder, weights }: Loaded,
   model: Model,
   { signal }: EmbedderOptions,
 ): Promise<void> {
   const { references, blocks } = weights;
   if (references.length === 0) return;
-  try {
-    const cosines = references.map(async ({ ids, vector }) => {
-      const operands = new TokenOperands(EMBED, model, ids);
-      const options = { priority: "high", signal } as const;
-      return cosine(await calls.take<Float32Array>(operands, options), vector);
-    });
-    model.fidelity = Math.min(1, ...(await Promise.all(cosines)));
-    encoder.checkFidelity(blocks!, model.fidelity);
-  } catch (error) {
-    embedder.dispose();
-    throw error;
-  }
+  const cosines = references.map(async ({ ids, vector }) => {
+    const operands = new TokenOperands(EMBED, model, ids);
+    const options = { priority: "high", signal } as const;
+    return cosine(await calls.take<Float32Array>(operands, options), vector);
+  });
+  model.fidelity = Math.min(1, ...(await Promise.all(cosines)));
+  encoder.checkFidelity(blocks!, model.fidelity);
 }
 
 /** What a promise comes to, unless the signal aborts before. */
@@ -377,11 +378,25 @@ function testOf(
   { task, options, signal }: Loading,
 ): SelfTest | undefined {
   if (options.verify === false) return undefined;
+  const texts = testTexts(encoder, tokenizer);
+  const hasRoom = (): Promise<void> => {
+    if (calls.ended !== undefined) throw endedError(ABOUT, calls.ended);
+    return orAbort(calls.backpressure.wait(calls.core), signal);
+  };
+  const { isReranker } = task;
+  return new SelfTest(calls, encoder, texts, signal, hasRoom, isReranker);
+}
+
+/** The tokens of the texts that a model is tested by. */
+function testTexts(
+  encoder: ModelEncoder,
+  tokenizer: Splitter | FramebatchError,
+): Uint32Array[] {
   const most = encoder.testTokens();
   const texts: Uint32Array[] = [];
   for (;;) {
     const text = encoder.testText(texts.length);
-    if (text === undefined) break;
+    if (text === undefined) return texts;
     const ids =
       tokenizer instanceof FramebatchError
         ? undefined
@@ -390,12 +405,6 @@ function testOf(
     const isUsable = ids !== undefined && ids.length > 0 && ids.length <= most;
     texts.push(isUsable ? ids : encoder.testIds(texts.length));
   }
-  const hasRoom = (): Promise<void> => {
-    if (calls.ended !== undefined) throw endedError(ABOUT, calls.ended);
-    return orAbort(calls.backpressure.wait(calls.core), signal);
-  };
-  const { isReranker } = task;
-  return new SelfTest(calls, encoder, texts, signal, hasRoom, isReranker);
 }
 
 async function takeModule(

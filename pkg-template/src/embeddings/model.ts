@@ -22,6 +22,9 @@ const LENGTHS = 256;
 
 const NAMES = Object.entries(PACKED);
 
+/** What products of matrices are computed in. */
+export type Arithmetic = "f32" | "f16";
+
 /** What a chain takes besides ids, or where its vector goes: types, or to a tensor. */
 type Form = "plain" | "typed" | "stored";
 
@@ -50,6 +53,7 @@ export class Model {
   /** Pending calls of the model. */
   private pins = 0;
   private isDropped = false;
+  private ownArithmetic: Arithmetic = "f32";
   /** Why no more calls can be made of it: the WebAssembly of its encoder trapped. */
   private ended: FramebatchError | undefined;
   private readonly nodes: LoadedWeights["nodes"];
@@ -136,6 +140,24 @@ export class Model {
     return structure;
   }
 
+  /** What products of matrices are computed in. */
+  get arithmetic(): Arithmetic {
+    return this.ownArithmetic;
+  }
+
+  /** Has products of calls that are made from now on computed so. */
+  computeIn(arithmetic: Arithmetic): void {
+    if (arithmetic === this.ownArithmetic) return;
+    this.encoder.computeIn(arithmetic);
+    this.ownArithmetic = arithmetic;
+    this.forgetStructures();
+  }
+
+  /** Throws where 16-bit arithmetic does not suit the model, whose vectors have this cosine in it. */
+  checkArithmetic(cosine: number): void {
+    this.encoder.checkArithmetic(cosine);
+  }
+
   /** A call of the model was made. */
   pin(): void {
     this.pins += 1;
@@ -193,11 +215,15 @@ export class Model {
   }
 
   private free(): void {
+    for (const storage of this.weights) this.calls.residents.drop(storage);
+    this.encoder.free();
+    this.forgetStructures();
+  }
+
+  private forgetStructures(): void {
     const { calls } = this;
-    for (const storage of this.weights) calls.residents.drop(storage);
     const numbers = [...this.structures.values()];
     this.structures.clear();
-    this.encoder.free();
     try {
       // A session that has ended has no structures any more.
       if (calls.core !== undefined) forget(calls.core, numbers);

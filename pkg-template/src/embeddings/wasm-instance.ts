@@ -10,6 +10,7 @@ import { compileAndStart } from "../core/wasm-file.js";
 import { EMBEDDINGS, start } from "../embeddings-glue.js";
 import type { Config, Pooling, Task } from "./config.js";
 import { type Glue, type GlueObject, Instance } from "./instance.js";
+import type { Arithmetic } from "./model.js";
 import { ABOUT } from "./source.js";
 import type { Vocabulary } from "./vocabulary.js";
 
@@ -66,6 +67,10 @@ interface EncoderGlue extends GlueObject {
   testIds(number: number): Uint32Array;
   /** Throws for storage of this name whose least cosine is too small. */
   checkFidelity(storage: string, cosine: number): void;
+  /** Has products computed in the precision of this number, 1 in 16 bits. */
+  setPrecision(number: number): void;
+  /** Throws where 16-bit arithmetic does not suit the model, or the least cosine is too small. */
+  checkArithmetic(cosine: number): void;
 }
 
 /** One instance of the WebAssembly file. */
@@ -292,6 +297,17 @@ export class ModelEncoder {
   /** Throws for storage of this name whose least cosine is too small. */
   checkFidelity(storage: string, cosine: number): void {
     this.instance.ask(ABOUT, () => this.glue.checkFidelity(storage, cosine));
+  }
+
+  /** Has the products of chains that are asked for from now on computed so. */
+  computeIn(arithmetic: Arithmetic): void {
+    const number = arithmetic === "f16" ? 1 : 0;
+    this.instance.ask(ABOUT, () => this.glue.setPrecision(number));
+  }
+
+  /** Throws where 16-bit arithmetic does not suit the model, or the least cosine is too small. */
+  checkArithmetic(cosine: number): void {
+    this.instance.ask(ABOUT, () => this.glue.checkArithmetic(cosine));
   }
 
   /** No more texts will be embedded. Freeing twice is fine. */

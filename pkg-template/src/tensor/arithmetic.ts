@@ -25,6 +25,8 @@ const GELU_NAMES = { approximate: true };
 /** One list for each number, so that nodes need none of their own. */
 const JUST: readonly (readonly number[])[] = UNARY_NAMES.map((_, i) => [i]);
 const NOTHING: readonly number[] = [];
+/** The number of the precision of products, 32-bit floats. */
+const IN_F32: readonly number[] = [0];
 
 /** A function of each element. */
 export function unary(fn: number, x: Node): Node {
@@ -122,7 +124,7 @@ export function matmul(a: Node, b: Node): Node {
   const rows = left.slice(-2, -1);
   const columns = right.length > 1 ? right.slice(-1) : NOTHING;
   const shape = shapeOf("matmul", [...stacked, ...rows, ...columns]);
-  return operation(CODE.matmul, [a, b], NOTHING, shape, FLOATS);
+  return operation(CODE.matmul, [a, b], IN_F32, shape, FLOATS);
 }
 
 const isFactor = ({ length }: readonly number[]): boolean =>

@@ -35,11 +35,12 @@ async fn explained(source: &Source, module: &wgpu::ShaderModule, error: Error) -
     if !matches!(error, Error::Shader(_)) || source.kernel.caller_fns().is_empty() {
         return error;
     }
+    let text = source.text();
     let messages = module.get_compilation_info().await.messages;
     let complaint = messages.iter().find_map(|said| {
         let at = said.location.as_ref()?;
         let at = [at.line_number, at.line_position];
-        source.kernel.complaint(at, &said.message)
+        source.kernel.complaint(&text, at, &said.message)
     });
     complaint.map_or(error, Error::Shader)
 }

@@ -18,7 +18,6 @@ use super::pipelines::{Pipeline, Source};
 use super::stand_in::{StandIn, raw};
 use crate::device::Compiled;
 use crate::error::Error;
-use crate::kernel::Kernel;
 
 /// A kernel that is being compiled. Await it, and give the outcome to
 /// [`Device::adopt`](crate::device::Device::adopt).
@@ -60,7 +59,7 @@ pub(super) fn compile(device: &wgpu::Device, errors: &DeviceErrors, source: Sour
         let made = made.await;
         let caught = caught.await;
         let outcome = match (errors.check().and(caught), made) {
-            (Err(error), _) => Err(explained(&source.kernel, &asked, error).await),
+            (Err(error), _) => Err(explained(&source, &asked, error).await),
             (Ok(()), Ok(made)) => {
                 let made = Array::of1(&made);
                 let replay = StandIn {
@@ -96,13 +95,13 @@ pub fn explain_by(function: Function) {
 
 /// An error of a compiler, which names the caller's own line where a caller wrote it. `asked` holds
 /// what the pipeline should have been made of.
-async fn explained(kernel: &Kernel, asked: &Array, error: Error) -> Error {
+async fn explained(source: &Source, asked: &Array, error: Error) -> Error {
     let explainer = EXPLAINER.with_borrow(Clone::clone);
     let (Error::Shader(_), Some(explainer)) = (&error, explainer) else {
         return error;
     };
     let descriptor: Descriptor = asked.get(0).unchecked_into();
-    let (module, source) = (descriptor.compute().module(), kernel.source().into());
+    let (module, source) = (descriptor.compute().module(), source.text().into());
     let Ok(told) = explainer.call2(&JsValue::NULL, &module, &source) else {
         return error;
     };

@@ -11,7 +11,7 @@ use super::device_errors::DeviceErrors;
 use super::lru::Lru;
 use crate::device::{Compiled, Readiness};
 use crate::error::Error;
-use crate::kernel::{Kernel, MAX_OPERANDS, PARAMS, RESULT, SEGMENTS};
+use crate::kernel::{Kernel, MAX_OPERANDS, PARAMS, Precision, RESULT, SEGMENTS};
 use crate::plan::{Params, Slot};
 
 /// The most pipelines that are kept. A structure in use needs a few, and a browser holds some
@@ -35,14 +35,20 @@ impl Pipeline {
 pub(super) struct Source {
     pub(super) kernel: Kernel,
     layout: wgpu::PipelineLayout,
+    /// What the device has.
+    precision: Precision,
 }
 
 impl Source {
+    pub(super) fn text(&self) -> String {
+        self.kernel.source(self.precision)
+    }
+
     #[inline(never)] // An inlined copy at each caller costs the package bytes, as below.
     pub(super) fn module(&self, device: &wgpu::Device) -> wgpu::ShaderModule {
         device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(self.kernel.name()),
-            source: wgpu::ShaderSource::Wgsl(self.kernel.source().into()),
+            source: wgpu::ShaderSource::Wgsl(self.text().into()),
         })
     }
 
@@ -164,6 +170,10 @@ impl Pipelines {
         Source {
             kernel: kernel.clone(),
             layout: self.layout.clone(),
+            precision: match self.device.features().contains(wgpu::Features::SHADER_F16) {
+                true => Precision::F16,
+                false => Precision::F32,
+            },
         }
     }
 

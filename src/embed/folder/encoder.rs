@@ -10,6 +10,7 @@ use super::files::Files;
 use super::turns;
 use super::{SENTENCE, Stop, TOKENIZER};
 use crate::error::Error;
+use crate::graph::Precision;
 use crate::graph::chain::MAX_HEAD;
 
 /// The most tokens of a vocabulary.
@@ -88,9 +89,11 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
         epsilon: epsilon as f32,
         pooling: Pooling::Mean,
         dense: Vec::new(),
+        answers: None,
         cut: None,
         normalize: false,
         max_tokens: limit.map_or(places, |limit| limit.min(places)),
+        precision: Precision::F32,
     })
 }
 

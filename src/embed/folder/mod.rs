@@ -120,7 +120,7 @@ fn reranker(files: &Files) -> Result<Description, Stop> {
     let limit = encoder::tokenizer_limit(files)?;
     let fields = config(files)?;
     let encoder = encoder::encoder(&fields, limit)?;
-    let config = rerankers::behind(&fields, encoder)?;
+    let config = rerankers::behind(files, &fields, encoder)?;
     config.validate()?;
     Ok(Description {
         config,

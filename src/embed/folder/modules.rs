@@ -94,7 +94,7 @@ fn known<'a>(modules: &[(&str, &'a str)]) -> Option<Vec<Module<'a>>> {
 
 /// Whether a path consists of names of folders alone. Any other path might lead out of the model's
 /// folder.
-fn is_plain(path: &str) -> bool {
+pub(super) fn is_plain(path: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let mut parts = path.split(['.', '/']);
     parts.all(|part| !part.is_empty() && part.bytes().all(is_plain))

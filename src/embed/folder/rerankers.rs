@@ -1,15 +1,82 @@
-//! What makes one score of the vectors of a pair's tokens: a head for the classification of
-//! sequences with one label, as sentence-transformers' `CrossEncoder` applies it.
+//! What makes one score of the vectors of a pair's tokens, as sentence-transformers' `CrossEncoder`
+//! does: a head for the classification of sequences with one label, or the logits of two words.
 
-use super::super::config::{Activation, Bias, Config, Dense, Family, Pooling, Source};
+use super::super::config::{Activation, Answers, Bias, Config, Dense, Family, Pooling, Source};
 use super::super::json::Value;
 use super::encoder;
 use super::fields::{Fields, refuse};
-use super::modules::{OF_TORCH, of_torch};
+use super::files::Files;
+use super::modules::{OF_TORCH, is_plain, of_torch};
+use super::{MODULES, Stop};
 use crate::error::Error;
 
-/// The encoder with its head behind it.
-pub(super) fn behind(json: &Fields<'_>, encoder: Config) -> Result<Config, Error> {
+/// The words of Qwen3's vocabulary that its rerankers answer with, "yes" and "no", where the folder
+/// says nothing (the card of Qwen3-Reranker).
+const YES_NO: [u32; 2] = [9693, 2152];
+
+const ARCHITECTURES: &str = "architectures";
+
+/// The encoder with what makes a score behind it.
+pub(super) fn behind(files: &Files, json: &Fields<'_>, encoder: Config) -> Result<Config, Stop> {
+    match encoder.family {
+        Family::Qwen3 if has_architecture(json, "ForCausalLM") => by_words(files, json, encoder),
+        _ => Ok(by_head(json, encoder)?),
+    }
+}
+
+/// A decoder that is asked for one of two words.
+fn by_words(files: &Files, json: &Fields<'_>, encoder: Config) -> Result<Config, Stop> {
+    const TIED: &str = "tie_word_embeddings";
+    if json.flag(TIED)? != Some(true) {
+        let known = "of rerankers by the logits of words only those are known whose logits are by the table of embeddings, which is true";
+        return Err(json.unknown(TIED, known).into());
+    }
+    let [yes, no] = words(files)?.unwrap_or(YES_NO);
+    let answers = Answers {
+        yes,
+        no,
+        activation: score(json)?,
+    };
+    Ok(Config {
+        pooling: Pooling::LastToken,
+        answers: Some(answers),
+        ..encoder
+    })
+}
+
+/// The words of the module `LogitScore`, where the folder has it.
+fn words(files: &Files) -> Result<Option<[u32; 2]>, Stop> {
+    files.want(&[MODULES])?;
+    let Some(Value::List(list)) = files.value(MODULES)? else {
+        return Ok(None);
+    };
+    let of = |field: &str, module: &Value| {
+        let value = module.get(field)?;
+        value.as_text().map(String::from)
+    };
+    let is_score =
+        |module: &&Value| of("type", module).is_some_and(|kind| kind.ends_with("LogitScore"));
+    let Some(path) = list
+        .iter()
+        .find(is_score)
+        .and_then(|module| of("path", module))
+    else {
+        return Ok(None);
+    };
+    if !is_plain(&path) {
+        let rule = "must name a folder below by letters, digits, '_', '-' and '.'";
+        return Err(refuse(MODULES, rule).into());
+    }
+    let name = [&path, "/config.json"].concat();
+    files.want(&[&name])?;
+    let Some(fields) = files.object(&name)? else {
+        return Err(refuse(&name, "is missing, which modules.json names").into());
+    };
+    let word = |field: &str| fields.whole(field, 0..=u32::MAX, None);
+    Ok(Some([word("true_token_id")?, word("false_token_id")?]))
+}
+
+fn by_head(json: &Fields<'_>, encoder: Config) -> Result<Config, Error> {
     check_labels(json)?;
     if encoder.max_tokens < 3 {
         let problem = "must be 3 or more, for the tokens around a pair";
@@ -86,14 +153,8 @@ fn classifier_pooling(json: &Fields<'_>) -> Result<Pooling, Error> {
 
 /// Refuses models that classify no sequences, or give more than one number.
 fn check_labels(json: &Fields<'_>) -> Result<(), Error> {
-    const ARCHITECTURES: &str = "architectures";
-    let is_classifier = |value: &Value| {
-        let name = value.as_text();
-        name.is_some_and(|name| name.ends_with("ForSequenceClassification"))
-    };
-    if let Some(Value::List(names)) = json.get(ARCHITECTURES)
-        && !names.iter().any(is_classifier)
-    {
+    let is_told = matches!(json.get(ARCHITECTURES), Some(Value::List(_)));
+    if is_told && !has_architecture(json, "ForSequenceClassification") {
         let known = "only models for sequence classification are rerankers";
         return Err(json.unknown(ARCHITECTURES, known));
     }
@@ -111,6 +172,15 @@ fn check_labels(json: &Fields<'_>) -> Result<(), Error> {
     match is_one {
         true => Ok(()),
         false => Err(json.unknown(field, "only one label is known")),
+    }
+}
+
+/// Whether one of the architectures is for this.
+fn has_architecture(json: &Fields<'_>, what: &str) -> bool {
+    let is_for = |value: &Value| value.as_text().is_some_and(|name| name.ends_with(what));
+    match json.get(ARCHITECTURES) {
+        Some(Value::List(names)) => names.iter().any(is_for),
+        _ => false,
     }
 }
 

@@ -424,3 +424,62 @@ fn values_in_messages_are_short_and_as_json_has_them() {
         assert_eq!(fields::shown(&value), expected);
     }
 }
+
+/// A decoder that is asked for one of two words: those of its module, or those of Qwen3.
+#[test]
+fn a_decoder_is_a_reranker_by_the_logits_of_two_words() {
+    let config = |vocab: u32, tied: &str| {
+        format!(
+            r#"{{"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_size": 64,
+            "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 32,
+            "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": {vocab},
+            "max_position_embeddings": 48, "hidden_act": "silu", "rms_norm_eps": 1e-6{tied}}}"#
+        )
+    };
+    let tied = r#", "tie_word_embeddings": true"#;
+    let modules =
+        r#"[{"type": "a.Transformer", "path": ""}, {"type": "a.LogitScore", "path": "b"}]"#;
+    let words = r#"{"true_token_id": 7, "false_token_id": 5}"#;
+    let [small, large] = [config(128, tied), config(10_000, tied)];
+    let whole = [
+        ("config.json", &small[..]),
+        ("modules.json", modules),
+        ("b/config.json", words),
+    ];
+    for (files, expected) in [
+        (&whole[..], [7, 5]),
+        (&[("config.json", &large)], [9693, 2152]),
+    ] {
+        let config = read(Task::Rerank, files).1.unwrap().config;
+        let answers = config.answers.unwrap();
+        assert_eq!([answers.yes, answers.no], expected);
+        assert_eq!(answers.activation, Activation::Sigmoid);
+        assert_eq!(
+            (config.pooling, config.dimensions()),
+            (Pooling::LastToken, 1)
+        );
+    }
+    let lead = modules.replace(r#""b""#, r#""../b""#);
+    for (files, says) in [
+        (
+            &[("config.json", &config(10_000, "")[..])][..],
+            "tie_word_embeddings",
+        ),
+        (
+            &[("config.json", &small)],
+            "must be tokens of the vocabulary",
+        ),
+        (&whole[..2], "b/config.json is missing"),
+        (
+            &[whole[0], ("modules.json", &lead)],
+            "must name a folder below",
+        ),
+        (
+            &[whole[0], whole[1], ("b/config.json", "{}")],
+            "true_token_id",
+        ),
+    ] {
+        let error = read(Task::Rerank, files).1.unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}

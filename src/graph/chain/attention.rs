@@ -76,7 +76,7 @@ pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
             " do not suit: a bias has a row for each head, of distances",
         );
     }
-    if heads.is_causal && rows > keys {
+    if (heads.is_causal || heads.window.is_some()) && rows > keys {
         return both(
             q,
             k,

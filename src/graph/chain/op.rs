@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::graph::shape::{MAX_RANK, Shape};
-use crate::graph::{BinaryFn, CallerFn, UnaryFn};
+use crate::graph::{BinaryFn, CallerFn, Precision, UnaryFn};
 use crate::tensor::Packing;
 
 /// Where the data of an input lies.
@@ -78,7 +78,7 @@ pub enum Op {
     Dot,
     /// The product of matrices, which are the last two axes of each operand; the axes in front
     /// broadcast.
-    Matmul,
+    Matmul(Precision),
     /// softmax(q·kᵀ · scale)·v for each head of queries, keys and values. The last two axes are
     /// rows and the heads' floats, head by head; the axes in front broadcast. The fourth operand
     /// is the scale, a number that comes with the call. A fifth one is a bias of `[heads,
@@ -179,6 +179,8 @@ pub struct Heads {
     /// Whether a query attends to no keys behind its own place. The last query is at the place
     /// of the last key.
     pub is_causal: bool,
+    /// How far from its own place a query attends to keys; `None` is however far.
+    pub window: Option<u32>,
 }
 
 /// The most floats of a head of an attention.
@@ -229,7 +231,7 @@ impl Op {
             Op::Call(function) => &function.content.name,
             Op::Where => "where",
             Op::Dot => "dot",
-            Op::Matmul => "matmul",
+            Op::Matmul(_) => "matmul",
             Op::Attention(_) => "attention",
             Op::Reduce { reduction, .. } => Reduction::NAMES[*reduction as usize],
             Op::Norm { norm, .. } => Norm::NAMES[*norm as usize],

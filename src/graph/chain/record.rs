@@ -5,7 +5,7 @@ use super::op::{Axes, Heads, Norm, Op, Range, Reduced, Reduction};
 use super::{Chain, NodeId, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
-use crate::graph::{BinaryFn, UnaryFn};
+use crate::graph::{BinaryFn, Precision, UnaryFn};
 
 /// The end of a range that goes on to the end of the axis, in the direction of the step.
 pub const OPEN: i32 = i32::MIN;
@@ -38,7 +38,17 @@ impl Chain {
     }
 
     pub fn matmul(&mut self, a: NodeId, b: NodeId) -> Result<NodeId, Error> {
-        self.apply(Op::Matmul, &[a, b])
+        self.matmul_in(Precision::F32, a, b)
+    }
+
+    /// The same product, of a precision that the device may lack: then it is computed in 32 bits.
+    pub fn matmul_in(
+        &mut self,
+        precision: Precision,
+        a: NodeId,
+        b: NodeId,
+    ) -> Result<NodeId, Error> {
+        self.apply(Op::Matmul(precision), &[a, b])
     }
 
     /// Queries, keys and values; `scale` is a constant.

@@ -103,7 +103,7 @@ impl Chain {
             Op::Call(function) if !function.content.is_fused() => None,
             Op::Binary(_) | Op::Clamp | Op::Where | Op::Call(_) => Some(broadcast(own.rank())),
             Op::Dot => Some(broadcast(own.rank() + 1)),
-            Op::Matmul => {
+            Op::Matmul(_) => {
                 // A vector counts as a matrix here, so that the result has more axes.
                 let ranks = [0, 1].map(|place| self.node(node.operands[place]).shape.rank());
                 match own.rank() + ranks.iter().filter(|rank| **rank == 1).count() {
@@ -113,10 +113,11 @@ impl Chain {
                 }
             }
             Op::Attention(_) if own.rank() > 2 && place < 3 => Some(broadcast(own.rank())),
-            // A causal query attends to other keys at another place among all queries, and a bias
-            // is that of the place.
+            // A causal query attends to other keys at another place among all queries, one with a
+            // window too, and a bias is that of the place.
             Op::Attention(heads) if place == 0 => {
-                only(!heads.is_causal && node.operands.len() == 4)
+                let is_placed = heads.is_causal || heads.window.is_some();
+                only(!is_placed && node.operands.len() == 4)
             }
             Op::Attention(_) => Some(Reading::Whole),
             Op::Reduce { over, .. } => only(!over.has(0)),

@@ -15,7 +15,7 @@ use crate::tensor::DType;
 pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error> {
     let wanted = match op {
         Op::Input { .. } | Op::Constant { .. } => 0,
-        Op::Binary(_) | Op::Dot | Op::Matmul | Op::Gather { .. } => 2,
+        Op::Binary(_) | Op::Dot | Op::Matmul(_) | Op::Gather { .. } => 2,
         Op::Norm { norm, .. } => 1 + usize::from(*norm != Norm::Softmax),
         Op::Clamp | Op::Where => 3,
         Op::Call(function) => function.operands(),
@@ -56,7 +56,7 @@ pub(super) fn infer(op: &Op, operands: &[&Node]) -> Result<(Shape, DType), Error
         Op::Call(function) => called(function, operands)?,
         Op::Clamp | Op::Norm { .. } => scaled(op, operands)?,
         Op::Dot => dot(operands)?,
-        Op::Matmul => matmul(operands[0].shape, operands[1].shape)?,
+        Op::Matmul(_) => matmul(operands[0].shape, operands[1].shape)?,
         Op::Attention(heads) => attention::infer(*heads, operands)?,
         Op::Reduce { reduction, over } => reduce(*reduction, *over, name, operands[0].shape)?,
         Op::Transpose { order } => transpose(operands[0].shape, order)?,

@@ -12,7 +12,7 @@ use super::op::{Heads, Home, Norm, Op, Range, Reduced, Reduction};
 use super::{Chain, NodeId, Store, StoreExtent, refuse};
 use crate::error::Error;
 use crate::graph::shape::{MAX_RANK, Shape};
-use crate::graph::{BinaryFn, CallerFn, UnaryFn};
+use crate::graph::{BinaryFn, CallerFn, Precision, UnaryFn};
 use crate::tensor::DType;
 
 /// Numbers of the ops on the wire.
@@ -158,9 +158,13 @@ fn attributes(op: &Op, shape: Shape, dtype: DType, words: &mut Vec<u32>) -> Code
             Code::Call
         }
         Op::Dot => Code::Dot,
-        Op::Matmul => Code::Matmul,
+        Op::Matmul(precision) => {
+            words.push(*precision as u32);
+            Code::Matmul
+        }
         Op::Attention(heads) => {
             words.extend([heads.count, u32::from(heads.is_causal)]);
+            words.extend(heads.window);
             Code::Attention
         }
         Op::Reduce { reduction, over } => {
@@ -219,10 +223,11 @@ fn record(
         Code::Where => Op::Where,
         Code::Call => Op::Call(CallerFn::numbered(attributes.next()?)?),
         Code::Dot => Op::Dot,
-        Code::Matmul => Op::Matmul,
+        Code::Matmul => Op::Matmul(attributes.pick(&Precision::ALL)?),
         Code::Attention => Op::Attention(Heads {
             count: attributes.next()?,
             is_causal: attributes.pick(&[false, true])?,
+            window: attributes.next(),
         }),
         Code::Reduce => Op::Reduce {
             reduction: attributes.pick(&Reduction::ALL)?,

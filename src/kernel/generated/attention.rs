@@ -3,6 +3,7 @@
 
 use super::operands::{Reads, quad, quads, single};
 use super::{coordinates, declare};
+use crate::graph::shape::MAX_ELEMENTS;
 use crate::kernel::WORKGROUP;
 use crate::program::{Attention, Layout, QUERIES, Scalar, Stage};
 
@@ -263,7 +264,14 @@ fn operands(stage: &Stage, layout: &Layout, of: &Attention) -> String {
     ] {
         put!(&mut text, "const {name} = {value}u;\n");
     }
-    put!(&mut text, "const CAUSAL = {};\n", of.is_causal);
+    put!(
+        &mut text,
+        "const CAUSAL = {};\nconst NEAR = {};\nconst REACH = {}u;\n",
+        of.is_causal,
+        of.window.is_some(),
+        // No place is further away.
+        of.window.unwrap_or_default().min(MAX_ELEMENTS)
+    );
     put!(
         &mut text,
         "fn scale_of(entry: u32) -> f32 {{ return bitcast<f32>(segments[operand(entry, {}u) + {}u]); }}\n",

@@ -26,7 +26,7 @@
 //! | sin cos | 4 u absolute, for every finite number |
 //! | mod | 1 u, however large the quotient |
 //! | atan2 | 16 u |
-//! | matmul | n u of the sum of absolute values of n products |
+//! | matmul | n u of the sum of absolute values of n products; in 16 bits also 34 · 2⁻¹¹ of that sum |
 //! | attention | scores as matmul; weights as exp of how far a score lies below the largest, and 8n u for n keys; n u of the sums of n weights and of n absolute weighed values |
 //! | softmax layerNorm rmsNorm normalize | what their definitions give op by op: e = exp(x − max), e / sum(e); c = x − mean(x), c / sqrt(mean(c²) + ε); x / sqrt(mean(x²) + ε); x / max(sqrt(sum(x²)), ε) |
 //! | sum dot mean | (n/64 + 8) u of the sum of absolute values, n at most 4096, and 70 u for each further level of the tree; n u where n is at most 32, or 512 along other axes than the last |
@@ -62,6 +62,7 @@ mod tile;
 use self::operands::Reads;
 use super::library::{FUNCTIONS, PARAMS, SEGMENTS, SEGMENTS_LIBRARY};
 use super::{RESULT, caller_fn};
+use crate::graph::Precision;
 use crate::program::{Body, Layout, Scalar, Stage, Tiles, Width};
 
 pub(super) use self::map::VECTORS;
@@ -75,16 +76,18 @@ const WIDE_ROWS: &str = shader!("wide_rows");
 const FACTORS: &str = shader!("factors");
 const QUADS: &str = shader!("quads");
 const TILE: &str = shader!("tile");
+const HALF_TILE: &str = shader!("half_tile");
 const SMALL_TILE: &str = shader!("small_tile");
 const HEADS: &str = shader!("heads");
 const ATTENTION: &str = shader!("attention");
 const WIDE_ATTENTION: &str = shader!("wide_attention");
 
-/// Complete WGSL source of a stage's kernel, libraries included. The size of tiles matters to
-/// products alone.
-pub fn source(stage: &Stage, tiles: Tiles) -> String {
+/// Complete WGSL source of a stage's kernel, libraries included, for a device that has this
+/// precision. The precision and the size of tiles matter to products alone.
+pub fn source(stage: &Stage, tiles: Tiles, offered: Precision) -> String {
     let layout = Layout::of(stage);
     let mut products = String::new();
+    let mut enabled = "";
     let (library, template, hole) = match &stage.body {
         Body::Map(map) => ("", MAP, map::body(stage, &layout, map)),
         Body::Attention(of) if attention::is_wide(of) => (
@@ -97,15 +100,23 @@ pub fn source(stage: &Stage, tiles: Tiles) -> String {
         Body::Rows(rows) => match rows.width {
             Width::Thread => (FOLDS, ROWS, rows::body(stage, &layout, rows)),
             Width::Group => (FOLDS, WIDE_ROWS, rows::body(stage, &layout, rows)),
-            Width::Tile(tile) => {
+            Width::Tile(mut tile) => {
+                tile.precision = tile.precision.within(offered);
+                if tile.precision == Precision::F16 {
+                    enabled = "enable f16;";
+                }
                 let hole = tile::body(stage, &layout, rows, tile) + QUADS;
-                let template = match tiles {
-                    Tiles::Large => {
+                let template = match (tiles, tile.precision) {
+                    (Tiles::Large, Precision::F32) => {
                         products = tile::products();
                         TILE
                     }
-                    Tiles::Small => {
-                        products = tile::small_products();
+                    (Tiles::Large, Precision::F16) => {
+                        products = tile::half_products();
+                        HALF_TILE
+                    }
+                    (Tiles::Small, precision) => {
+                        products = tile::small_products(precision);
                         SMALL_TILE
                     }
                 };
@@ -113,7 +124,8 @@ pub fn source(stage: &Stage, tiles: Tiles) -> String {
             }
         },
     };
-    let mut text = [SEGMENTS_LIBRARY, BUILTIN, WAVES, FUNCTIONS, library].join("\n");
+    let libraries = [SEGMENTS_LIBRARY, BUILTIN, WAVES, FUNCTIONS, library];
+    let mut text = [&[enabled], &libraries[..]].concat().join("\n");
     for (number, part) in template.split('$').enumerate() {
         text += "\n";
         match number {

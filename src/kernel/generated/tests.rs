@@ -1,7 +1,15 @@
-//! The templates are valid kernels as they lie in `shaders/`.
+//! The templates are valid kernels as they lie in `shaders/`, and as products in 16 bits.
 
 use std::fs;
 use std::path::Path;
+
+use super::source;
+use crate::graph::chain::{Chain, Home};
+use crate::graph::shape::Shape;
+use crate::graph::{NodeId, Precision};
+use crate::plan::fuse::fuse;
+use crate::program::Tiles;
+use crate::tensor::DType;
 
 #[test]
 fn templates_are_valid_as_they_lie() {
@@ -18,6 +26,7 @@ fn templates_are_valid_as_they_lie() {
         ("wide_rows.wgsl", &folds),
         ("tile.wgsl", &tiles),
         ("small_tile.wgsl", &tiles),
+        ("half_tile.wgsl", &tiles),
         ("attention.wgsl", &heads),
         ("wide_attention.wgsl", &heads),
         ("top_k_scan.wgsl", &["lib/top_k_list.wgsl"]),
@@ -33,5 +42,30 @@ fn templates_are_valid_as_they_lie() {
         )
         .validate(&module)
         .unwrap_or_else(|error| panic!("{name}: {error:?}"));
+    }
+}
+
+#[test]
+fn products_in_16_bits_are_valid_and_ask_for_them_where_the_device_has_them() {
+    let mut chain = Chain::default();
+    let shape = Shape::new(&[64, 64]).unwrap();
+    let mut input = || chain.input(shape, DType::F32, Home::Resident).unwrap();
+    let [a, b]: [NodeId; 2] = [input(), input()];
+    let y = chain.matmul_in(Precision::F16, a, b).unwrap();
+    chain.output(y).unwrap();
+    let (program, _) = fuse(&chain);
+    for tiles in [Tiles::Large, Tiles::Small] {
+        for (offered, needs) in [
+            (Precision::F16, naga::valid::Capabilities::SHADER_FLOAT16),
+            (Precision::F32, naga::valid::Capabilities::empty()),
+        ] {
+            let text = source(&program.stages[0], tiles, offered);
+            assert_eq!(text.starts_with("enable f16;"), offered == Precision::F16);
+            let module = naga::front::wgsl::parse_str(&text)
+                .unwrap_or_else(|error| panic!("{tiles:?}: {}", error.emit_to_string(&text)));
+            naga::valid::Validator::new(naga::valid::ValidationFlags::all(), needs)
+                .validate(&module)
+                .unwrap_or_else(|error| panic!("{tiles:?}: {error:?}"));
+        }
     }
 }

@@ -4,11 +4,19 @@
 use super::super::expr;
 use super::operands::{Reads, quad, quads};
 use super::{coordinates, declare, map, scalars};
+use crate::graph::Precision;
 use crate::program::{Layout, RowResult, Rows, SMALL_TILE, Stage, TILE, Tile};
 
 /// The text of the first hole of the templates.
 pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows, tile: Tile) -> String {
     let mut text = declare(stage, layout, Reads::Four, "u32");
+    let float = match tile.precision {
+        Precision::F32 => "f32",
+        Precision::F16 => "f16",
+    };
+    put!(&mut text, "alias Q = vec4<{float}>;\nalias H = {float};\n");
+    let written = steps(tile.precision);
+    put!(&mut text, "const WRITTEN = {written}u;\n");
     let rank = rows.outer;
     let [left, right] = tile.factors.map(|load| layout.strides[load as usize]);
     let words = [
@@ -96,46 +104,109 @@ fn along_stack(mut address: String, strides: u32, rank: u32) -> String {
     address
 }
 
-/// The text of the second hole of large tiles: 16 steps of a thread.
+/// Steps that the second holes write out: in 16 bits as many as are summed in these.
+fn steps(precision: Precision) -> usize {
+    match precision {
+        Precision::F32 => 16,
+        Precision::F16 => 32,
+    }
+}
+
+const LANES: [&str; 4] = ["x", "y", "z", "w"];
+
+/// The text of the second hole of large tiles in 32 bits: some steps of a thread.
 pub(super) fn products() -> String {
     let mut text = String::new();
-    for k in 0..16 {
+    let steps = steps(Precision::F32);
+    for k in 0..steps {
         put!(
             &mut text,
             "let b{k} = steps[{}][tx]; let a{k} = steps[{k}][ty]; let c{k} = steps[{k}][ty + 8u];\n",
-            k + 16
+            k + steps
         );
         for i in 0..8 {
-            let (half, lane) = (["a", "c"][i / 4], ["x", "y", "z", "w"][i % 4]);
+            let (half, lane) = (["a", "c"][i / 4], LANES[i % 4]);
             put!(&mut text, "s{i} = fma(F({half}{k}.{lane}), b{k}, s{i});\n");
         }
     }
     text
 }
 
-/// The text of the second hole of small tiles: 16 steps of a thread, from step `k` on.
-pub(super) fn small_products() -> String {
-    let mut text = String::new();
-    for quad in 0..4 {
-        for row in 0..4 {
-            put!(
-                &mut text,
-                "let a{quad}{row} = rows[ty + {row}u][k / 4u + {quad}u];\n"
-            );
-        }
-        for (lane, name) in ["x", "y", "z", "w"].iter().enumerate() {
-            put!(
-                &mut text,
-                "let b{quad}{lane} = steps[k + {}u][tx][lane];\n",
-                quad * 4 + lane
-            );
-            for row in 0..4 {
+/// The same of large tiles in 16 bits.
+pub(super) fn half_products() -> String {
+    written_out(Precision::F16, 8, ["F", "Q"], |text, sum| {
+        for quad in 0..steps(Precision::F16) / 4 {
+            for row in 0..8 {
+                let line = row % 4 + row / 4 * 32;
+                put!(text, "let a{quad}{row} = rows[ty + {line}u][{quad}];\n");
+            }
+            for column in 0..4 {
                 put!(
-                    &mut text,
-                    "s{row} = fma(a{quad}{row}.{name}, b{quad}{lane}, s{row});\n"
+                    text,
+                    "let c{quad}{column} = columns[tx + {column}u * APART][{quad}];\n"
                 );
             }
+            for lane in LANES {
+                let values = [0, 1, 2, 3].map(|column| format!("c{quad}{column}.{lane}"));
+                put!(text, "let b{quad}{lane} = Q({});\n", values.join(", "));
+                for row in 0..8 {
+                    put!(
+                        text,
+                        "{sum}{row} = fma(Q(a{quad}{row}.{lane}), b{quad}{lane}, {sum}{row});\n"
+                    );
+                }
+            }
         }
+    })
+}
+
+/// The text of the second hole of small tiles: some steps of a thread, from step `k` on.
+pub(super) fn small_products(precision: Precision) -> String {
+    written_out(precision, 4, ["f32", "H"], |text, sum| {
+        for quad in 0..steps(precision) / 4 {
+            for row in 0..4 {
+                put!(
+                    text,
+                    "let a{quad}{row} = rows[ty + {row}u][k / 4u + {quad}u];\n"
+                );
+            }
+            for (lane, name) in LANES.iter().enumerate() {
+                put!(
+                    text,
+                    "let b{quad}{lane} = steps[k + {}u][tx][lane];\n",
+                    quad * 4 + lane
+                );
+                for row in 0..4 {
+                    put!(
+                        text,
+                        "{sum}{row} = fma(a{quad}{row}.{name}, b{quad}{lane}, {sum}{row});\n"
+                    );
+                }
+            }
+        }
+    })
+}
+
+/// Steps that `print` writes out for so many sums, whose names begin with a letter. In 32 bits
+/// these are the sums of all steps, which have the first type, and in 16 bits sums of these steps
+/// alone, which have the second type and are added to those.
+fn written_out(
+    precision: Precision,
+    sums: usize,
+    [all, own]: [&str; 2],
+    print: impl FnOnce(&mut String, char),
+) -> String {
+    let mut text = String::new();
+    if precision == Precision::F32 {
+        print(&mut text, 's');
+        return text;
+    }
+    for i in 0..sums {
+        put!(&mut text, "var h{i} = {own}();\n");
+    }
+    print(&mut text, 'h');
+    for i in 0..sums {
+        put!(&mut text, "s{i} += {all}(h{i});\n");
     }
     text
 }

@@ -74,6 +74,7 @@ impl<G> Batch<'_, G> {
         let heads = Heads {
             count: attention.heads,
             is_causal: attention.is_causal,
+            window: None,
         };
         let scale = self.constant(attention.scale.unwrap_or(usual))?;
         let node = self.chain.attention(heads, operands, scale)?;

@@ -3,6 +3,7 @@
 //!
 //! What is computed is the matter of `embed`; when and where, that of the session.
 
+mod arithmetic;
 mod embedding;
 mod encoder;
 mod files;
@@ -22,6 +23,7 @@ mod weights;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
+pub use arithmetic::Arithmetic;
 pub use embedding::Embedding;
 pub(super) use encoder::{Destination, Encoder};
 pub use files::ModelFiles;
@@ -44,16 +46,24 @@ use crate::embed::Config;
 use crate::embed::folder::Task;
 use crate::embed::tokenizer::Tokens;
 use crate::error::Error;
+use crate::graph::Precision;
 use crate::tensor::Packing;
 
 /// How a model is opened.
 #[derive(Clone, Debug)]
 pub struct EmbedderOptions {
     /// The format in which the device keeps tables and matrices. Biases and norms are always
-    /// 32-bit floats, and so is everything that is computed. On a GPU in hardware
-    /// [`Storage::Auto`] is the format of the file, or 16 bits where the file has more; elsewhere
+    /// 32-bit floats, and so is everything that is computed of them, unless
+    /// [`EmbedderOptions::arithmetic`] says otherwise. On a GPU in hardware [`Storage::Auto`] is the format of the file, or 16 bits where the file has more; elsewhere
     /// it is 32 bits. [`Embedder::dtype`] tells the format in use. [`Storage::F32`] unless set.
     pub dtype: Storage,
+    /// The floats that products of matrices are computed in. [`Arithmetic::F16`] takes a GPU with
+    /// the feature `shader-f16`, and a model that is sound in it: the cosines of a few texts'
+    /// vectors with those in 32 bits must be 0.9999 or more, unless
+    /// [`EmbedderOptions::verify`] is off, and Gemma 3 is refused, whose layers leave the range of
+    /// 16-bit floats. [`Arithmetic::Auto`] takes 32 bits in place of failing.
+    /// [`Embedder::arithmetic`] tells the one in use. [`Arithmetic::F32`] unless set.
+    pub arithmetic: Arithmetic,
     /// Whether texts of more than [`Config::max_tokens`] are cut off or refused.
     pub long_texts: LongTexts,
     /// Floats that vectors are cut to, for models that were trained for it (Matryoshka); a model
@@ -69,6 +79,7 @@ impl Default for EmbedderOptions {
     fn default() -> Self {
         EmbedderOptions {
             dtype: Storage::default(),
+            arithmetic: Arithmetic::default(),
             long_texts: LongTexts::default(),
             dimensions: None,
             verify: true,
@@ -149,7 +160,8 @@ impl Embedder {
     /// What was uploaded until then is freed.
     /// [`Error::InvalidInput`] also for no session, and for one that is there twice, and
     /// [`Error::Unsupported`] for a storage that changes vectors too much
-    /// ([`EmbedderOptions::verify`]).
+    /// ([`EmbedderOptions::verify`]), and for an arithmetic that the model or a device does not suit
+    /// ([`EmbedderOptions::arithmetic`]).
     pub fn open<'a>(
         gpus: &(impl AsRef<[Gpu]> + ?Sized),
         files: impl Into<ModelFiles<'a>>,
@@ -162,6 +174,7 @@ impl Embedder {
             Task::Embed { dimensions },
             Usage {
                 dtype: options.dtype,
+                arithmetic: options.arithmetic,
                 long_texts: options.long_texts,
                 verify: options.verify,
             },
@@ -225,6 +238,15 @@ impl Embedder {
             Some(Packing::Bf16) => Storage::Bf16,
             Some(Packing::Int8) => Storage::Int8,
             Some(Packing::Int4) => Storage::Int4,
+        }
+    }
+
+    /// The floats that products of matrices are computed in: [`Arithmetic::F32`] or
+    /// [`Arithmetic::F16`].
+    pub fn arithmetic(&self) -> Arithmetic {
+        match self.config().precision {
+            Precision::F32 => Arithmetic::F32,
+            Precision::F16 => Arithmetic::F16,
         }
     }
 

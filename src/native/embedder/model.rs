@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::LongTexts;
+use super::arithmetic::Arithmetic;
 use super::embedding::Pending;
 use super::encoder::Encoder;
 use super::files::ModelFiles;
@@ -15,7 +16,7 @@ use super::self_test::SelfTest;
 use super::vocabulary::{Split, tokenizer};
 use super::weights::StoredWeights;
 use crate::embed::folder::{Description, Task};
-use crate::embed::{numbers, weights};
+use crate::embed::{Config, numbers, weights};
 use crate::error::Error;
 use crate::native::gpu::Gpu;
 use crate::native::storage::Storage;
@@ -39,6 +40,7 @@ pub(super) struct Model {
 /// How a model is used.
 pub(super) struct Usage {
     pub(super) dtype: Storage,
+    pub(super) arithmetic: Arithmetic,
     pub(super) long_texts: LongTexts,
     /// Whether storage in fewer bits is tested.
     pub(super) verify: bool,
@@ -59,17 +61,20 @@ impl Model {
         let list = weights(&config);
         let mut stored = StoredWeights::open(files, &config, &list)?;
         let replicas = upload(gpus, &mut stored, &config, &list, usage.dtype)?;
-        let mut fidelity = None;
-        if usage.verify {
-            let mut test = SelfTest {
-                replica: &replicas[0],
-                stored: &mut stored,
-                config: &config,
-                list: &list,
-                task,
-            };
-            fidelity = test.run(files, &tokenizer)?;
-        }
+        let mut test = SelfTest {
+            replica: &replicas[0],
+            stored: &mut stored,
+            config: &config,
+            list: &list,
+            task,
+            verifies: usage.verify,
+        };
+        let fidelity = test.run(files, &tokenizer)?;
+        let precision = test.precision(gpus, &tokenizer, usage.arithmetic)?;
+        let config = Config {
+            precision,
+            ..config
+        };
         let homes = replicas[0].tensors.iter().map(Tensor::home).collect();
         let loads = gpus.iter().map(|gpu| Load::new(gpu.shared().sound()));
         let model = Model {

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use super::arithmetic::Arithmetic;
 use super::embedding::{Embedding, Text};
 use super::files::ModelFiles;
 use super::load::EmbedderStats;
@@ -83,6 +84,7 @@ impl Reranker {
     ) -> Result<Reranker, Error> {
         let usage = Usage {
             dtype: options.dtype,
+            arithmetic: Arithmetic::F32,
             long_texts: LongTexts::Truncate,
             verify: options.verify,
         };

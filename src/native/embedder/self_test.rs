@@ -2,6 +2,7 @@
 //! pass the encoder in both, stage by stage, so that the device has the whole weights of one stage at
 //! a time.
 
+use super::arithmetic::least;
 use super::files::ModelFiles;
 use super::references::{Reference, references};
 use super::replica::Replica;
@@ -32,6 +33,8 @@ pub(super) struct SelfTest<'a, 'b> {
     pub(super) config: &'a Config,
     pub(super) list: &'a [Weight],
     pub(super) task: Task,
+    /// Whether storage in fewer bits is tested.
+    pub(super) verifies: bool,
 }
 
 /// The vectors of a text's tokens, by the matrices as they are kept and by those of the files.
@@ -42,7 +45,7 @@ struct Pair {
 
 impl SelfTest<'_, '_> {
     /// The least cosine of the vectors of the texts: 1 where the matrices have the bits of the
-    /// files, `None` through a handle whose calls are not sent.
+    /// files, `None` through a handle whose calls are not sent, and where nothing is tested.
     ///
     /// # Errors
     ///
@@ -52,6 +55,9 @@ impl SelfTest<'_, '_> {
         files: &ModelFiles<'_>,
         tokenizer: &Split,
     ) -> Result<Option<f32>, Error> {
+        if !self.verifies {
+            return Ok(None);
+        }
         if let Some(blocks) = self.stored.blocks {
             return self.compare(blocks, &references(files, self.config)?);
         }
@@ -71,11 +77,7 @@ impl SelfTest<'_, '_> {
             pairs = self.advance(Stage::Vector, &pairs)?;
         }
         let cosines = pairs.iter().map(|pair| cosine(&pair.kept, &pair.whole));
-        let least = cosines.fold(1.0, |least: f32, next| match next < least {
-            true => next,
-            false if next.is_nan() => next,
-            false => least,
-        });
+        let least = cosines.fold(1.0, least);
         check_fidelity(name(self.replica.tensors[first].home()), least)?;
         Ok(Some(least))
     }
@@ -88,24 +90,32 @@ impl SelfTest<'_, '_> {
         if references.is_empty() || !is_whole || !is_sent {
             return Ok(None);
         }
+        let texts = references.iter().map(|Reference { ids, .. }| &ids[..]);
+        let vectors = self.vectors(self.config, texts)?;
+        let pairs = vectors.iter().zip(references);
+        let cosines = pairs.map(|(found, Reference { vector, .. })| cosine(found, vector));
+        let least = cosines.fold(1.0, least);
+        check_fidelity(blocks.name(), least)?;
+        Ok(Some(least))
+    }
+
+    /// The vectors of texts, by a whole pass of each, in one batch.
+    pub(super) fn vectors<'t>(
+        &self,
+        config: &Config,
+        texts: impl Iterator<Item = &'t [u32]>,
+    ) -> Result<Vec<Vec<f32>>, Error> {
         let tensors = &self.replica.tensors;
         let homes: Vec<Home> = tensors.iter().map(Tensor::home).collect();
-        let calls = references.iter().map(|Reference { ids, .. }| {
+        let calls = texts.map(|ids| {
             let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-            let chain = forward(self.config, Tokens::Ids(count), &homes)?;
-            let floats = self.config.dimensions() as usize;
+            let chain = forward(config, Tokens::Ids(count), &homes)?;
+            let floats = config.dimensions() as usize;
             let given = [bytemuck::cast_slice(ids)];
             Ok(self.send(chain, &given, tensors, [ids.len(), floats]))
         });
         let calls = calls.collect::<Result<Vec<Call<f32>>, Error>>()?;
-        let mut least = 1.0_f32;
-        for (call, Reference { vector, .. }) in calls.into_iter().zip(references) {
-            let next = cosine(&block_on(call)?, vector);
-            // Written so that NaN is the least.
-            least = if least <= next { least } else { next };
-        }
-        check_fidelity(blocks.name(), least)?;
-        Ok(Some(least))
+        calls.into_iter().map(block_on).collect()
     }
 
     /// Whether a tensor has fewer bits than in its file.
@@ -115,7 +125,7 @@ impl SelfTest<'_, '_> {
     }
 
     /// The tokens of the texts; drawn ids where a text has none that the encoder takes.
-    fn texts(&self, tokenizer: &Split) -> Vec<Vec<u32>> {
+    pub(super) fn texts(&self, tokenizer: &Split) -> Vec<Vec<u32>> {
         let most = MOST_TOKENS.min(self.config.max_tokens) as usize;
         let split = |(text, drawn): (&&str, Vec<u32>)| {
             let mut ids = Vec::new();
@@ -247,12 +257,14 @@ impl SelfTest<'_, '_> {
                 ..Chained::default()
             },
         };
-        // At once, whatever the policy is, and without what the handle asks of its calls.
+        let shared = self.replica.gpu.shared();
+        // At once, whatever the policy is, without what the handle asks of its calls, and on the
+        // device that the weights are on.
         let terms = Terms {
             priority: Priority::High,
+            engine: Some(self.replica.gpu.info().engine),
             ..Terms::default()
         };
-        let shared = self.replica.gpu.shared();
         shared.submit_floats(request, terms, floats)
     }
 }

@@ -51,6 +51,7 @@ pub(super) fn build(
         sharing: width / width_of_keys,
         size,
         is_causal: heads.is_causal,
+        window: heads.window,
         is_quads,
     });
     let sizes = StageSizes {

@@ -54,7 +54,7 @@ pub(super) fn bounds(lowered: &Lowered) -> Vec<Bound> {
     let mut bounds: Vec<Bound> = Vec::with_capacity(lowered.values.len());
     for value in &lowered.values {
         let bound = match &value.primitive {
-            Primitive::Product(_) => Bound::Product,
+            Primitive::Product(..) => Bound::Product,
             Primitive::Reduce { over, .. } => of_fold(lowered, &bounds, value, over.axes),
             primitive if primitive.is_elementwise() => {
                 let is_behind = |operand: &&usize| {

@@ -65,7 +65,7 @@ impl Cutter<'_> {
                     self.forced[value.operands[0]] = true;
                     self.forced[base(values, value.operands[1])] = true;
                 }
-                Primitive::Product(_) | Primitive::Attention(_) => {
+                Primitive::Product(..) | Primitive::Attention(_) => {
                     for operand in &value.operands {
                         self.forced[base(values, *operand)] = true;
                     }
@@ -139,8 +139,8 @@ impl Cutter<'_> {
             Primitive::Reduce { over, .. } => {
                 only.is_some_and(|used| self.stages.join_reduction(id, used, *over))
             }
-            Primitive::Product(domain) => {
-                only.is_some_and(|used| self.stages.join_product(id, used, *domain))
+            Primitive::Product(domain, precision) => {
+                only.is_some_and(|used| (self.stages).join_product(id, used, (*domain, *precision)))
             }
             Primitive::Transpose(_) | Primitive::Slice(_) | Primitive::Reshape => true,
             _ if self.bounds[id].is_tight() => is_one && self.is_computed_where_bound(id),
@@ -161,7 +161,7 @@ impl Cutter<'_> {
         used.view.is_same(&View::identity(own))
             && match root.domain {
                 Domain::Elements => self.lowered.values[root.value].shape == own,
-                Domain::Rows(rows) if rows.gives == RowGives::Product => false,
+                Domain::Rows(rows) if matches!(rows.gives, RowGives::Product(_)) => false,
                 Domain::Rows(rows) => {
                     matches!(self.bounds[id], Bound::Rows { shape, axes, .. } if (shape, axes) == (rows.shape, rows.axes))
                 }
@@ -179,8 +179,8 @@ impl Cutter<'_> {
                 Primitive::Reduce { over, .. } => {
                     self.stages.join_reduction(id, used, over);
                 }
-                Primitive::Product(domain) => {
-                    self.stages.join_product(id, used, domain);
+                Primitive::Product(domain, precision) => {
+                    self.stages.join_product(id, used, (domain, precision));
                 }
                 _ => {}
             }

@@ -195,7 +195,7 @@ impl Draft {
                 let a = operand(self, 0);
                 self.push(DraftTerm::Fold(*fold, a))
             }
-            Primitive::Product(_) => {
+            Primitive::Product(..) => {
                 let (a, b) = (operand(self, 0), operand(self, 1));
                 let product = self.push(DraftTerm::Binary(BinaryFn::Mul, a, b));
                 self.push(DraftTerm::Fold(Fold::Sum, product))

@@ -10,7 +10,7 @@ use super::geometry::Geometry;
 use super::lower::{Primitive, along};
 use super::stages::{Domain, Root, RowDomain, RowGives, Target};
 use crate::graph::shape::{MAX_RANK, Shape};
-use crate::graph::{Expr, ExprBuilder, Term, TermId};
+use crate::graph::{Expr, ExprBuilder, Precision, Term, TermId};
 use crate::program::{
     self, Access, Body, BufferId, LANES, Layout, Load, Map, NARROW, RowResult, RowStep, Rows,
     STRIP, Scalar, Source, Stage, StageSizes, TALL, Tile, Width, tiles,
@@ -138,7 +138,7 @@ impl Geometry<'_> {
         let is_cut = gives == RowGives::Strips;
         let is_each = gives == RowGives::Each;
         let tile = match gives {
-            RowGives::Product => self.tile(shape),
+            RowGives::Product(precision) => self.tile(shape, precision),
             _ => None,
         };
         let is_inner = |axis: usize| axes >> axis & 1 == 1;
@@ -217,7 +217,7 @@ impl Geometry<'_> {
 
     /// How the product of this domain is computed in tiles; `None` where tiles do not apply,
     /// such as to a factor that is a number of the call and not in memory.
-    fn tile(&self, shape: Shape) -> Option<Tile> {
+    fn tile(&self, shape: Shape, precision: Precision) -> Option<Tile> {
         let terms = &self.draft.terms;
         let product = terms.iter().find_map(|term| match term {
             DraftTerm::Fold(_, product) => Some(&terms[*product]),
@@ -245,6 +245,7 @@ impl Geometry<'_> {
         Some(Tile {
             factors: [a as u32, b as u32],
             is_across: [is_across(a, inner - 2), is_across(b, inner - 1)],
+            precision,
         })
     }
 

@@ -11,7 +11,7 @@ use crate::graph::chain::{
     Chain, Heads, Node, Norm, Op, Range, Reduced, Reduction, as_column, as_row,
 };
 use crate::graph::shape::{MAX_RANK, Shape};
-use crate::graph::{BinaryFn, CallerFn, FnForm, UnaryFn, ValueType};
+use crate::graph::{BinaryFn, CallerFn, FnForm, Precision, UnaryFn, ValueType};
 use crate::program::{Fold, STRIP};
 use crate::tensor::DType;
 
@@ -45,7 +45,7 @@ pub(super) enum Primitive {
     },
     /// Sums of products along the last axis of this domain, which has the value's axes and
     /// the axis that both operands share.
-    Product(Shape),
+    Product(Shape, Precision),
     /// Attention of queries, keys and values, which lie in memory, with a scale, and perhaps a
     /// bias, which lies in memory too.
     Attention(Heads),
@@ -179,7 +179,7 @@ impl Lowered {
                 };
                 return self.reduce(Fold::Sum, products, over);
             }
-            Op::Matmul => return self.product(operands, node.shape),
+            Op::Matmul(precision) => return self.product(operands, node.shape, *precision),
             Op::Attention(heads) => {
                 let mut operands = operands.to_vec();
                 for place in [0, 1, 2, 4] {
@@ -209,7 +209,7 @@ impl Lowered {
 
     /// The product of two operands with a result of this shape. A vector counts as a matrix of
     /// one row or column, which the result does not have.
-    fn product(&mut self, operands: &[usize], shape: Shape) -> usize {
+    fn product(&mut self, operands: &[usize], shape: Shape, precision: Precision) -> usize {
         let [a, b] = [0, 1].map(|place| self.values[operands[place]].shape);
         let factors = [as_row(a), as_column(b)];
         let mut dims = shape.dims().to_vec();
@@ -222,7 +222,8 @@ impl Lowered {
         let made = Shape::new(&dims).expect("as many elements as the result");
         let domain = made.with_inner(a.dims()[a.rank() - 1]);
         let factors = [0, 1].map(|place| self.reshape(operands[place], factors[place]));
-        let product = self.push(Primitive::Product(domain), &factors, made, DType::F32);
+        let primitive = Primitive::Product(domain, precision);
+        let product = self.push(primitive, &factors, made, DType::F32);
         self.reshape(product, shape)
     }
 

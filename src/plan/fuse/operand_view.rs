@@ -16,7 +16,7 @@ pub(super) fn operand_view(lowered: &Lowered, id: usize, place: usize, view: Vie
         Primitive::Slice(ranges) => view.slice(ranges, operand),
         Primitive::Reshape => view,
         Primitive::Reduce { .. } | Primitive::Partial { .. } => View::identity(operand),
-        Primitive::Product(_) => {
+        Primitive::Product(..) => {
             let (rows, columns, inner) = matrix_axes(value.shape);
             let axes = [[rows, inner], [inner, columns]][place];
             View::of_matrix(value.shape, operand, axes)

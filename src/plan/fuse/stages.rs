@@ -5,6 +5,7 @@
 
 use super::lower::Lowered;
 use super::view::View;
+use crate::graph::Precision;
 use crate::graph::chain::Reduced;
 use crate::graph::shape::{MAX_RANK, Shape};
 
@@ -67,7 +68,7 @@ pub(super) enum RowGives {
     /// One value for each strip of a row.
     Strips,
     /// One value for each row, where the rows are those of a matrix product.
-    Product,
+    Product(Precision),
 }
 
 impl RowGives {
@@ -76,7 +77,7 @@ impl RowGives {
         match self {
             RowGives::Each => count,
             RowGives::Strips => strips,
-            RowGives::One | RowGives::Product => 1,
+            RowGives::One | RowGives::Product(_) => 1,
         }
     }
 }
@@ -140,7 +141,7 @@ impl Stages<'_> {
                 root.domain = rows(RowGives::Each);
                 true
             }
-            Domain::Rows(own) if own.gives != RowGives::Product => {
+            Domain::Rows(own) if !matches!(own.gives, RowGives::Product(_)) => {
                 own.shape == shape && own.axes == over.axes && is_row
             }
             Domain::Elements | Domain::Rows(_) => false,
@@ -150,7 +151,12 @@ impl Stages<'_> {
     /// Makes a matrix product part of the stage that uses it, if that stage computes each
     /// element of the product in its place. Returns whether the product is part of the stage
     /// now.
-    pub(super) fn join_product(&mut self, id: usize, used: Use, domain: Shape) -> bool {
+    pub(super) fn join_product(
+        &mut self,
+        id: usize,
+        used: Use,
+        (domain, precision): (Shape, Precision),
+    ) -> bool {
         let root = &mut self.roots[used.stage];
         let whole = self.lowered.values[root.value].shape;
         let is_own = whole == self.lowered.values[id].shape && used.view == View::identity(whole);
@@ -159,7 +165,7 @@ impl Stages<'_> {
             root.domain = Domain::Rows(RowDomain {
                 shape: domain,
                 axes: 1 << whole.rank(),
-                gives: RowGives::Product,
+                gives: RowGives::Product(precision),
             });
         }
         joins

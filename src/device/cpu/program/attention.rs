@@ -21,6 +21,9 @@ const QUERIES: u32 = 64;
 /// Keys of a block.
 const KEYS: u32 = 64;
 
+/// Far below any score, and far from the end of the range of floats.
+const NEVER: f32 = -1e30;
+
 /// Lanes that the values of a row are folded in.
 const LANES: usize = 8;
 
@@ -38,6 +41,11 @@ pub(super) fn run(run: &Run<'_>, of: &Attention, wanted: RowLines<'_>) {
         size: of.size as usize,
         keys,
         hidden: if of.is_causal { rows } else { 0 },
+        window: Window {
+            reach: of.window,
+            rows,
+            keys,
+        },
         scores: Vec::new(),
         weights: Vec::new(),
         sums: Vec::new(),
@@ -84,6 +92,8 @@ struct Head<'a> {
     /// Keys that a query in front of the first one would not see: one for each query in a causal
     /// attention, otherwise none.
     hidden: u32,
+    /// The keys that a query may see by their distance.
+    window: Window,
     /// The scores of some queries, row by row.
     scores: Vec<f32>,
     weights: Vec<f32>,
@@ -116,12 +126,18 @@ impl Head<'_> {
             0 => keys,
             _ => row + 1 + keys - hidden,
         };
-        let most = seen_by(rows.end - 1);
-        for start in (0..most).step_by(KEYS as usize) {
-            let seen = |row: u32| seen_by(row).min(start + KEYS);
+        let window = self.window;
+        let near = window.of(rows.start).start..window.of(rows.end - 1).end;
+        let most = seen_by(rows.end - 1).min(near.end);
+        for start in (near.start / KEYS * KEYS..most).step_by(KEYS as usize) {
+            // The end of what a query sees of the block, where it sees anything.
+            let seen = |row: u32| {
+                let (near, end) = (window.of(row), seen_by(row).min(start + KEYS));
+                let sees = start < end.min(near.end) && start + KEYS > near.start;
+                if sees { end } else { start }
+            };
             let mut row = rows.start;
             while row < rows.end {
-                // A later query sees no fewer keys.
                 let alike = (row..rows.end).take_while(|next| seen(*next) == seen(row));
                 let next = row + alike.count() as u32;
                 if seen(row) > start {
@@ -133,9 +149,27 @@ impl Head<'_> {
                     ];
                     self.score(matrices, own.clone(), (seen(row) - start) as usize);
                     self.bias(row, start, own.len());
+                    self.hide(row, start, own.len());
                     self.see(matrices[2], own, (seen(row) - start) as usize);
                 }
                 row = next;
+            }
+        }
+    }
+
+    /// Makes the weights of keys that are outside of the windows of these queries 0.
+    fn hide(&mut self, row: u32, key: u32, rows: usize) {
+        if self.window.reach.is_none() {
+            return;
+        }
+        let keys = self.scores.len() / rows;
+        for (line, row) in (row..).take(rows).enumerate() {
+            let near = self.window.of(row);
+            let scores = &mut self.scores[line * keys..][..keys];
+            for (key, score) in (key..).zip(scores) {
+                if !near.contains(&key) {
+                    *score = NEVER;
+                }
             }
         }
     }
@@ -184,6 +218,28 @@ impl Head<'_> {
             across: 1,
         };
         add_product(weights, v, [rows.len(), keys, self.size], sums);
+    }
+}
+
+/// The keys near the place of a query. The last query is at the place of the last key.
+#[derive(Clone, Copy)]
+struct Window {
+    /// How far away they may be, if not as far as there are keys.
+    reach: Option<u32>,
+    rows: u32,
+    keys: u32,
+}
+
+impl Window {
+    /// The keys near a query, of which there may be less.
+    fn of(self, row: u32) -> Range<u32> {
+        match self.reach {
+            None => 0..self.keys,
+            Some(reach) => {
+                let place = row + self.keys - self.rows;
+                place.saturating_sub(reach)..place.saturating_add(reach).saturating_add(1)
+            }
+        }
     }
 }
 

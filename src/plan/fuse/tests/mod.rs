@@ -139,6 +139,7 @@ fn attention_reads_parts_of_a_product_where_they_lie() {
             let heads = Heads {
                 count: 3,
                 is_causal: false,
+                window: None,
             };
             let y = g.attention(heads, operands, scale)?;
             Ok(vec![g.unary(UnaryFn::Abs, y)?])
