@@ -85,79 +85,9 @@ fn put_right(at: vec2<u32>, values: Q) {
     columns[line + 3u * APART][quad][at.y % 4u] = values.w;
 }
 
-// The place in a tile of the quad of this number of those that a thread copies.
-fn left_place(thread: u32, number: u32) -> vec2<u32> {
-    return place(LEFT_ACROSS, thread + number * THREADS_OF_TILE, select(STEPS, TILE, LEFT_ACROSS) / 4u);
-}
-fn right_place(thread: u32, number: u32) -> vec2<u32> {
-    return place(RIGHT_ACROSS, thread + number * THREADS_OF_TILE, select(STEPS, TILE, RIGHT_ACROSS) / 4u);
-}
-
-// The places of one of the factors that a thread reads from.
-struct Reading {
-    at:       U,         // Words of the thread's four quads.
-    step:     u32,       // Words from a value to the next one.
-    limit:    vec2<u32>, // Rows or columns that are left, and steps.
-    is_whole: bool,      // Whether quads can be read as they lie.
-}
-
-struct Four { a: Q, b: Q, c: Q, d: Q }
-
-fn left_quads(its: Reading, thread: u32, done: u32) -> Four {
-    if its.is_whole && done + STEPS <= its.limit.y {
-        let at = its.at / 4u;
-        return Four(
-            Q(bitcast<F>(left_quad(at.x))), Q(bitcast<F>(left_quad(at.y))),
-            Q(bitcast<F>(left_quad(at.z))), Q(bitcast<F>(left_quad(at.w))),
-        );
-    }
-    let there = vec2<u32>(0u, done);
-    return Four(
-        Q(left_values(its.at.x, its.step, remaining(LEFT_ACROSS, left_place(thread, 0u) + there, its.limit))),
-        Q(left_values(its.at.y, its.step, remaining(LEFT_ACROSS, left_place(thread, 1u) + there, its.limit))),
-        Q(left_values(its.at.z, its.step, remaining(LEFT_ACROSS, left_place(thread, 2u) + there, its.limit))),
-        Q(left_values(its.at.w, its.step, remaining(LEFT_ACROSS, left_place(thread, 3u) + there, its.limit))),
-    );
-}
-
-fn right_quads(its: Reading, thread: u32, done: u32) -> Four {
-    if its.is_whole && done + STEPS <= its.limit.y {
-        let at = its.at / 4u;
-        return Four(
-            Q(bitcast<F>(right_quad(at.x))), Q(bitcast<F>(right_quad(at.y))),
-            Q(bitcast<F>(right_quad(at.z))), Q(bitcast<F>(right_quad(at.w))),
-        );
-    }
-    let there = vec2<u32>(0u, done);
-    return Four(
-        Q(right_values(its.at.x, its.step, remaining(RIGHT_ACROSS, right_place(thread, 0u) + there, its.limit))),
-        Q(right_values(its.at.y, its.step, remaining(RIGHT_ACROSS, right_place(thread, 1u) + there, its.limit))),
-        Q(right_values(its.at.z, its.step, remaining(RIGHT_ACROSS, right_place(thread, 2u) + there, its.limit))),
-        Q(right_values(its.at.w, its.step, remaining(RIGHT_ACROSS, right_place(thread, 3u) + there, its.limit))),
-    );
-}
-
-fn reading_left(at: Tile, thread: u32, limit: vec2<u32>) -> Reading {
-    let is_whole = is_whole(LEFT_ACROSS, at.left, at.left_step, limit);
-    let places = U(
-        offset(LEFT_ACROSS, is_whole, left_place(thread, 0u), at.left_step, limit),
-        offset(LEFT_ACROSS, is_whole, left_place(thread, 1u), at.left_step, limit),
-        offset(LEFT_ACROSS, is_whole, left_place(thread, 2u), at.left_step, limit),
-        offset(LEFT_ACROSS, is_whole, left_place(thread, 3u), at.left_step, limit),
-    );
-    return Reading(at.left + places, select(at.left_step.y, at.left_step.x, LEFT_ACROSS), limit, is_whole);
-}
-
-fn reading_right(at: Tile, thread: u32, limit: vec2<u32>) -> Reading {
-    let is_whole = is_whole(RIGHT_ACROSS, at.right, at.right_step, limit);
-    let places = U(
-        offset(RIGHT_ACROSS, is_whole, right_place(thread, 0u), at.right_step, limit),
-        offset(RIGHT_ACROSS, is_whole, right_place(thread, 1u), at.right_step, limit),
-        offset(RIGHT_ACROSS, is_whole, right_place(thread, 2u), at.right_step, limit),
-        offset(RIGHT_ACROSS, is_whole, right_place(thread, 3u), at.right_step, limit),
-    );
-    return Reading(at.right + places, select(at.right_step.y, at.right_step.x, RIGHT_ACROSS), limit, is_whole);
-}
+// The place in a tile of the quad of this number.
+fn left_place(number: u32) -> vec2<u32> { return place(LEFT_ACROSS, number, select(STEPS, TILE, LEFT_ACROSS) / 4u); }
+fn right_place(number: u32) -> vec2<u32> { return place(RIGHT_ACROSS, number, select(STEPS, TILE, RIGHT_ACROSS) / 4u); }
 
 fn compute(entry: u32, tile: u32, thread: u32) {
     let count = at_most(operand(entry, COUNT), quads_of_factors());
@@ -165,23 +95,65 @@ fn compute(entry: u32, tile: u32, thread: u32) {
     // The quad of the thread's columns, and its first four rows; its other four rows are 32 rows below.
     let tx = thread % (TILE / 4u);
     let ty = thread / (TILE / 4u) * 4u;
-    var left = reading_left(at, thread, vec2<u32>(at.size.x - at.row, count));
-    var right = reading_right(at, thread, vec2<u32>(at.size.y - at.column, count));
+    let left_limit = vec2<u32>(at.size.x - at.row, count);
+    let left_step = select(at.left_step.y, at.left_step.x, LEFT_ACROSS);
+    let right_limit = vec2<u32>(at.size.y - at.column, count);
+    let right_step = select(at.right_step.y, at.right_step.x, RIGHT_ACROSS);
+    let is_whole = is_whole(LEFT_ACROSS, at.left, at.left_step, left_limit)
+        && is_whole(RIGHT_ACROSS, at.right, at.right_step, right_limit);
+    // A thread copies four quads of each factor.
+    let l0 = left_place(thread);
+    let l1 = left_place(thread + THREADS_OF_TILE);
+    let l2 = left_place(thread + 2u * THREADS_OF_TILE);
+    let l3 = left_place(thread + 3u * THREADS_OF_TILE);
+    let r0 = right_place(thread);
+    let r1 = right_place(thread + THREADS_OF_TILE);
+    let r2 = right_place(thread + 2u * THREADS_OF_TILE);
+    let r3 = right_place(thread + 3u * THREADS_OF_TILE);
+    let lefts = at.left + U(
+        offset(LEFT_ACROSS, true, l0, at.left_step, left_limit), offset(LEFT_ACROSS, true, l1, at.left_step, left_limit),
+        offset(LEFT_ACROSS, true, l2, at.left_step, left_limit), offset(LEFT_ACROSS, true, l3, at.left_step, left_limit),
+    );
+    let rights = at.right + U(
+        offset(RIGHT_ACROSS, true, r0, at.right_step, right_limit), offset(RIGHT_ACROSS, true, r1, at.right_step, right_limit),
+        offset(RIGHT_ACROSS, true, r2, at.right_step, right_limit), offset(RIGHT_ACROSS, true, r3, at.right_step, right_limit),
+    );
     var s0 = F(); var s1 = F(); var s2 = F(); var s3 = F();
     var s4 = F(); var s5 = F(); var s6 = F(); var s7 = F();
     for (var step = 0u; step < count; step += STEPS) {
-        let l = left_quads(left, thread, step);
-        let r = right_quads(right, thread, step);
-        left.at += at.left_step.y * STEPS;
-        right.at += at.right_step.y * STEPS;
-        put_left(left_place(thread, 0u), l.a);
-        put_left(left_place(thread, 1u), l.b);
-        put_left(left_place(thread, 2u), l.c);
-        put_left(left_place(thread, 3u), l.d);
-        put_right(right_place(thread, 0u), r.a);
-        put_right(right_place(thread, 1u), r.b);
-        put_right(right_place(thread, 2u), r.c);
-        put_right(right_place(thread, 3u), r.d);
+        if is_whole && step + STEPS <= count {
+            let l = (lefts + at.left_step.y * step) / 4u;
+            let r = (rights + at.right_step.y * step) / 4u;
+            let lv0 = bitcast<F>(left_quad(l.x));
+            let lv1 = bitcast<F>(left_quad(l.y));
+            let lv2 = bitcast<F>(left_quad(l.z));
+            let lv3 = bitcast<F>(left_quad(l.w));
+            let rv0 = bitcast<F>(right_quad(r.x));
+            let rv1 = bitcast<F>(right_quad(r.y));
+            let rv2 = bitcast<F>(right_quad(r.z));
+            let rv3 = bitcast<F>(right_quad(r.w));
+            put_left(l0, Q(lv0));
+            put_left(l1, Q(lv1));
+            put_left(l2, Q(lv2));
+            put_left(l3, Q(lv3));
+            put_right(r0, Q(rv0));
+            put_right(r1, Q(rv1));
+            put_right(r2, Q(rv2));
+            put_right(r3, Q(rv3));
+        } else {
+            for (var i = thread; i < 4u * THREADS_OF_TILE; i += THREADS_OF_TILE) {
+                let to = left_place(i);
+                let source = to + vec2<u32>(0u, step);
+                let there = remaining(LEFT_ACROSS, source, left_limit);
+                put_left(to, Q(left_values(at.left + dot(source, at.left_step), left_step, there)));
+            }
+            for (var i = thread; i < 4u * THREADS_OF_TILE; i += THREADS_OF_TILE) {
+                let to = right_place(i);
+                let source = to + vec2<u32>(0u, step);
+                let there = remaining(RIGHT_ACROSS, source, right_limit);
+                put_right(to, Q(right_values(at.right + dot(source, at.right_step), right_step, there)));
+            }
+        }
         workgroupBarrier();
         // HOLE, with an example in it: the loop is unrolled in the text, because compilers do not unroll it.
         for (var k = 0u; k < STEPS; k++) {

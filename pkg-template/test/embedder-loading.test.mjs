@@ -38,6 +38,7 @@ test("a model is taken to the device, parts of one product as one tensor", async
   assert.deepEqual(embedder.info, {
     ...{ dimensions: 4, layers: 1, heads: 2, vocabulary: 8, maxTokens: 6 },
     ...{ pooling: "mean", normalized: true, dtype: "f32", engine: "cpu" },
+    arithmetic: "f32",
     fidelity: 1,
     prompts: [],
   });

@@ -115,6 +115,9 @@ pub struct Tile {
     pub is_across: [bool; 2],
     /// What products are computed in.
     pub precision: Precision,
+    /// Where every four columns of the result are a vector of four words: the loads behind the sums
+    /// that are read so too, a bit each.
+    pub vectors: Option<u32>,
 }
 
 /// A step that gives one value for a row.

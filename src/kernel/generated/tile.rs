@@ -9,7 +9,11 @@ use crate::program::{Layout, RowResult, Rows, SMALL_TILE, Stage, TILE, Tile};
 
 /// The text of the first hole of the templates.
 pub(super) fn body(stage: &Stage, layout: &Layout, rows: &Rows, tile: Tile) -> String {
-    let mut text = declare(stage, layout, Reads::Four, "u32");
+    let result = match tile.vectors {
+        Some(_) => "vec4<u32>",
+        None => "u32",
+    };
+    let mut text = declare(stage, layout, Reads::Four, result);
     let float = match tile.precision {
         Precision::F32 => "f32",
         Precision::F16 => "f16",
@@ -73,22 +77,50 @@ fn finish(text: &mut String, stage: &Stage, layout: &Layout, rows: &Rows, tile: 
     *text += "fn finish(entry: u32, stack: u32, row: u32, column: u32, r0: F) {\n";
     coordinates(text, "c", "stack", rank - 2, layout.outer);
     *text += "let columns = U(column) + LANE;\n";
-    let place = |address: String, strides: u32| {
+    let row = |address: String, strides: u32| {
         let start = along_stack(address, strides, rank);
-        let (row, column) = (strides + rank - 2, strides + rank - 1);
-        format!("U({start} + row * operand(entry, {row}u)) + columns * operand(entry, {column}u)")
+        format!("{start} + row * operand(entry, {}u)", strides + rank - 2)
+    };
+    let place = |address: String, strides: u32| {
+        let column = strides + rank - 1;
+        let row = row(address, strides);
+        format!("U({row}) + columns * operand(entry, {column}u)")
     };
     for load in (0..stage.loads.len()).filter(|load| !tile.factors.contains(&(*load as u32))) {
-        let at = place(format!("operand(entry, {load}u)"), layout.strides[load]);
-        let index = layout.strides[load] + rank + rows.inner;
-        map::read(text, stage, load, &at, index);
+        let (address, strides) = (format!("operand(entry, {load}u)"), layout.strides[load]);
+        if tile
+            .vectors
+            .is_some_and(|loads| loads.unbounded_shr(load as u32) & 1 == 1)
+        {
+            let row = row(address, strides);
+            let bits = quad(&stage.loads[load], &format!("({row} + column) / 4u"));
+            put!(text, "let v{load} = bitcast<F>({bits});\n");
+            continue;
+        }
+        let index = strides + rank + rows.inner;
+        map::read(text, stage, load, &place(address, strides), index);
     }
     *text += &scalars(stage, layout);
     let (RowResult::Row(value) | RowResult::Element(value)) = &rows.result;
     let first = stage.loads.len() + stage.scalars.len();
     let value = expr::print(text, value, "t", first);
-    let at = place("result(entry)".to_owned(), layout.result);
-    map::store_some(text, &value, &at, "column", "COLUMNS");
+    let result = "result(entry)".to_owned();
+    if tile.vectors.is_some() {
+        // As many columns as whole vectors have.
+        let row = row(result, layout.result);
+        put!(
+            text,
+            "if column < operand(entry, COLUMNS) {{ output[({row} + column) / 4u] = bitcast<U>({value}); }}\n}}\n"
+        );
+        return;
+    }
+    map::store_some(
+        text,
+        &value,
+        &place(result, layout.result),
+        "column",
+        "COLUMNS",
+    );
     *text += "}\n";
 }
 

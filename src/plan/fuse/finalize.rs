@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::attention;
 use super::draft::{Context, Draft, DraftTerm, place};
-use super::geometry::Geometry;
+use super::geometry::{Dimensions, Geometry, Strides};
 use super::lower::{Primitive, along};
 use super::stages::{Domain, Root, RowDomain, RowGives, Target};
 use crate::graph::shape::{MAX_RANK, Shape};
@@ -137,7 +137,7 @@ impl Geometry<'_> {
         let RowDomain { shape, axes, gives } = domain;
         let is_cut = gives == RowGives::Strips;
         let is_each = gives == RowGives::Each;
-        let tile = match gives {
+        let mut tile = match gives {
             RowGives::Product(precision) => self.tile(shape, precision),
             _ => None,
         };
@@ -158,6 +158,9 @@ impl Geometry<'_> {
         }
         outer.collapse(if tile.is_some() { 2 } else { 0 });
         inner.collapse(0);
+        if let Some(tile) = &mut tile {
+            tile.vectors = self.vectors(&outer);
+        }
         let count = along(shape, axes);
         let rows = along(shape, !axes);
         let strips = count.div_ceil(STRIP);
@@ -246,7 +249,26 @@ impl Geometry<'_> {
             factors: [a as u32, b as u32],
             is_across: [is_across(a, inner - 2), is_across(b, inner - 1)],
             precision,
+            vectors: None,
         })
+    }
+
+    /// The loads of a product that read the words of four neighboring columns as one vector, if the
+    /// result is written so.
+    fn vectors(&self, outer: &Dimensions) -> Option<u32> {
+        let last = outer.dims.len() - 1;
+        let lies = |strides: &Strides| {
+            strides[last] == 1 && strides[..last].iter().all(|words| words % 4 == 0)
+        };
+        let loads = &self.draft.loads;
+        if self.is_part || outer.dims[last] % 4 != 0 || !lies(&outer.strides[loads.len()]) {
+            return None;
+        }
+        let read = loads.iter().zip(&outer.strides).take(32).enumerate();
+        let read = read.filter(|(_, (load, strides))| {
+            load.index.is_none() && load.offset % 4 == 0 && lies(strides)
+        });
+        Some(read.fold(0, |bits, (at, _)| bits | 1 << at))
     }
 
     /// Appends the words of a load's index, if the load has one.
