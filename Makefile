@@ -64,8 +64,15 @@ model: models/minilm/config.json
 models/minilm/config.json: | setup
 	tools/model.sh
 
-test: build www/dist/index.html www/site/dist/index.html model
-	@node tools/test.mjs
+# What a page loads is compiled on one core for the most part: the linker and what optimizes
+# WebAssembly have no use for more. The native tests are compiled on the others meanwhile, in a
+# folder of their own below target/.
+test: | setup
+	@cargo test --features tracing --no-run --quiet & compiling=$$!; \
+	trap 'kill $$compiling 2>/dev/null || true' EXIT; \
+	$(MAKE) --no-print-directory build www/dist/index.html www/site/dist/index.html model; \
+	wait $$compiling; \
+	node tools/test.mjs
 
 long: build www/dist/index.html model
 	@node tools/long.mjs

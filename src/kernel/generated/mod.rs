@@ -26,10 +26,13 @@
 //! | sin cos | 4 u absolute, for every finite number |
 //! | mod | 1 u, however large the quotient |
 //! | atan2 | 16 u |
-//! | matmul | n u of the sum of absolute values of n products; in 16 bits also 34 · 2⁻¹¹ of that sum |
+//! | matmul | n u of the sum of absolute values of n products |
 //! | attention | scores as matmul; weights as exp of how far a score lies below the largest, and 8n u for n keys; n u of the sums of n weights and of n absolute weighed values |
 //! | softmax layerNorm rmsNorm normalize | what their definitions give op by op: e = exp(x − max), e / sum(e); c = x − mean(x), c / sqrt(mean(c²) + ε); x / sqrt(mean(x²) + ε); x / max(sqrt(sum(x²)), ε) |
 //! | sum dot mean | (n/64 + 8) u of the sum of absolute values, n at most 4096, and 70 u for each further level of the tree; n u where n is at most 32, or 512 along other axes than the last |
+//!
+//! A product of matrices in 16 bits, which only encoders ask for, is off by 34 · 2⁻¹¹ of its sum of
+//! absolute values besides.
 //!
 //! # NaN, zeros and infinities
 //!
