@@ -8,9 +8,7 @@ use super::config::{
 };
 use super::weights::{Role, Weight};
 use crate::error::Error;
-use crate::graph::chain::{
-    self, Axes, Chain, Home, MAX_NODES, Norm, Reduction, Store, StoreExtent,
-};
+use crate::graph::chain::{self, Axes, Chain, Home, Norm, Reduction, Store, StoreExtent};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId, UnaryFn};
 use crate::tensor::DType;
@@ -74,7 +72,12 @@ pub fn forward_into(config: &Config, tokens: Tokens, homes: &[Home]) -> Result<C
     Ok(chain)
 }
 
-fn record(config: &Config, tokens: Tokens, homes: &[Home]) -> Result<(Chain, NodeId), Error> {
+/// The chain of a text, and its vector.
+pub(super) fn record(
+    config: &Config,
+    tokens: Tokens,
+    homes: &[Home],
+) -> Result<(Chain, NodeId), Error> {
     let weights = super::weights(config);
     if homes.len() != weights.len() {
         return Err(refuse("each tensor of the encoder needs a home"));
@@ -103,40 +106,6 @@ fn record(config: &Config, tokens: Tokens, homes: &[Home]) -> Result<(Chain, Nod
     }
     let vector = pass.vector(x, count)?;
     Ok((pass.chain, vector))
-}
-
-/// The most layers whose nodes fit a chain; of few layers they always do.
-///
-/// # Errors
-///
-/// The errors of [`forward`], for a configuration that makes no sense otherwise.
-pub(super) fn max_layers(config: &Config) -> Result<u32, Error> {
-    let tokens = match config.types {
-        0 | 1 => Tokens::Ids(1),
-        _ => Tokens::Typed(1),
-    };
-    let nodes = |layers| {
-        let config = Config {
-            layers,
-            ..config.clone()
-        };
-        let homes = vec![Home::Resident; super::weights(&config).len()];
-        let (chain, _) = record(&config, tokens, &homes)?;
-        // The tensor that takes the vector may be an input as well.
-        Ok(chain.nodes().len() + 1)
-    };
-    // The fewest layers that have all kinds among them.
-    let kinds = |layers| {
-        let seen = |sight| (0..layers).any(|layer| config.sight(layer) == sight);
-        [Sight::All, Sight::Near].map(seen)
-    };
-    let few = (2..config.layers).find(|few| kinds(*few) == kinds(config.layers));
-    let Some(few) = few else {
-        return Ok(u32::MAX);
-    };
-    let (fewer, more): (usize, usize) = (nodes(few)?, nodes(few + 1)?);
-    let left = MAX_NODES.saturating_sub(fewer) / (more - fewer).max(1);
-    Ok(few.saturating_add(u32::try_from(left).unwrap_or(u32::MAX)))
 }
 
 /// A chain that is being recorded. Each operation takes the next of the weights.

@@ -1,9 +1,10 @@
 //! Whether a forward pass of an encoder's sizes is possible.
 
-use super::config::{Answers, Config, Heads};
-use super::forward::max_layers;
+use super::config::{Answers, Config, Heads, Sight};
+use super::forward::{Tokens, record};
+use super::weights::weights;
 use crate::error::Error;
-use crate::graph::chain::MAX_HEAD;
+use crate::graph::chain::{Home, MAX_HEAD, MAX_NODES};
 use crate::graph::shape::MAX_ELEMENTS;
 
 /// The most layers behind the pooling.
@@ -148,6 +149,40 @@ impl Config {
             _ => Ok(()),
         }
     }
+}
+
+/// The most layers whose nodes fit a chain; of few layers they always do.
+///
+/// # Errors
+///
+/// The errors of [`forward`](super::forward), for a configuration that makes no sense otherwise.
+fn max_layers(config: &Config) -> Result<u32, Error> {
+    let tokens = match config.types {
+        0 | 1 => Tokens::Ids(1),
+        _ => Tokens::Typed(1),
+    };
+    let nodes = |layers| {
+        let config = Config {
+            layers,
+            ..config.clone()
+        };
+        let homes = vec![Home::Resident; weights(&config).len()];
+        let (chain, _) = record(&config, tokens, &homes)?;
+        // The tensor that takes the vector may be an input as well.
+        Ok(chain.nodes().len() + 1)
+    };
+    // The fewest layers that have all kinds among them.
+    let kinds = |layers| {
+        let seen = |sight| (0..layers).any(|layer| config.sight(layer) == sight);
+        [Sight::All, Sight::Near].map(seen)
+    };
+    let few = (2..config.layers).find(|few| kinds(*few) == kinds(config.layers));
+    let Some(few) = few else {
+        return Ok(u32::MAX);
+    };
+    let (fewer, more): (usize, usize) = (nodes(few)?, nodes(few + 1)?);
+    let left = MAX_NODES.saturating_sub(fewer) / (more - fewer).max(1);
+    Ok(few.saturating_add(u32::try_from(left).unwrap_or(u32::MAX)))
 }
 
 fn refuse(field: &str, given: u32, rule: &str) -> Error {

@@ -137,7 +137,7 @@ impl Geometry<'_> {
         let RowDomain { shape, axes, gives } = domain;
         let is_cut = gives == RowGives::Strips;
         let is_each = gives == RowGives::Each;
-        let mut tile = match gives {
+        let tile = match gives {
             RowGives::Product(precision) => self.tile(shape, precision),
             _ => None,
         };
@@ -158,9 +158,8 @@ impl Geometry<'_> {
         }
         outer.collapse(if tile.is_some() { 2 } else { 0 });
         inner.collapse(0);
-        if let Some(tile) = &mut tile {
-            tile.vectors = self.vectors(&outer);
-        }
+        let vectors = tile.and_then(|_| self.vectors(&outer));
+        let tile = tile.map(|tile| Tile { vectors, ..tile });
         let count = along(shape, axes);
         let rows = along(shape, !axes);
         let strips = count.div_ceil(STRIP);
@@ -261,7 +260,8 @@ impl Geometry<'_> {
             strides[last] == 1 && strides[..last].iter().all(|words| words % 4 == 0)
         };
         let loads = &self.draft.loads;
-        if self.is_part || outer.dims[last] % 4 != 0 || !lies(&outer.strides[loads.len()]) {
+        if self.is_part || !outer.dims[last].is_multiple_of(4) || !lies(&outer.strides[loads.len()])
+        {
             return None;
         }
         let read = loads.iter().zip(&outer.strides).take(32).enumerate();
