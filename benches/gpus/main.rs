@@ -75,7 +75,7 @@ fn main() {
     for results in [Results::Freed, Results::Recycled] {
         report.add(gradients(&options, &sessions, results));
     }
-    let embedder = open_model(&model, &sessions[..1], (Storage::F16, options.arithmetic));
+    let embedder = open_model(&model, &sessions[..1], Storage::F16, options.arithmetic);
     report.add(priorities::measure(&embedder, &sessions[0], &texts));
     if let Some(folder) = options.record {
         let what = format!("x{}-native-gpus", sessions.len());
@@ -89,7 +89,7 @@ fn embeddings(model: &Model, texts: &[String], sessions: &[Gpu], arithmetic: Ari
     let mut rows = Vec::new();
     let mut first: Option<(f64, Vec<f32>)> = None;
     for count in counts(sessions.len()) {
-        let embedder = open_model(model, &sessions[..count], (Storage::F16, arithmetic));
+        let embedder = open_model(model, &sessions[..count], Storage::F16, arithmetic);
         let (times, sample) = embed(&embedder, texts);
         let ms = times.median();
         let (alone, expected) = first.get_or_insert((ms, sample.clone()));
@@ -226,7 +226,7 @@ fn open(options: &Options) -> Vec<Gpu> {
     opened.map(|gpu| gpu.expect("an adapter opens")).collect()
 }
 
-fn open_model(model: &Model, gpus: &[Gpu], (dtype, arithmetic): (Storage, Arithmetic)) -> Embedder {
+fn open_model(model: &Model, gpus: &[Gpu], dtype: Storage, arithmetic: Arithmetic) -> Embedder {
     let options = EmbedderOptions {
         dtype,
         arithmetic,
@@ -277,7 +277,8 @@ fn host(model: &Model, texts: &[String]) -> Table {
     let embedder = open_model(
         model,
         std::slice::from_ref(&gpu),
-        (Storage::F32, Arithmetic::F32),
+        Storage::F32,
+        Arithmetic::F32,
     );
     let texts = &texts[..texts.len().min(1024)];
     let ids_of = || texts.iter().map(|text| embedder.ids(text).unwrap());

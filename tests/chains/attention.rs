@@ -95,12 +95,17 @@ fn input(chain: &mut Chain, dims: &[u32], home: Home) -> NodeId {
     chain.input(shape, DType::F32, home).unwrap()
 }
 
-fn attention(chain: &mut Chain, count: u32, operands: [NodeId; 3]) -> NodeId {
-    let heads = Heads {
+/// Heads that attend to all keys.
+fn all_keys(count: u32) -> Heads {
+    Heads {
         count,
         is_causal: false,
         window: None,
-    };
+    }
+}
+
+fn attention(chain: &mut Chain, count: u32, operands: [NodeId; 3]) -> NodeId {
+    let heads = all_keys(count);
     let scale = chain.constant().unwrap();
     chain.attention(heads, operands, scale).unwrap()
 }
@@ -169,9 +174,8 @@ fn check_sizes(cases: &[([u32; 2], u32, u32, u32)]) {
                 chain
                     .attention(
                         Heads {
-                            count,
                             is_causal,
-                            window: None,
+                            ..all_keys(count)
                         },
                         [q, k, v],
                         scale,
@@ -193,9 +197,8 @@ fn check_sizes(cases: &[([u32; 2], u32, u32, u32)]) {
                 chain
                     .biased_attention(
                         Heads {
-                            count,
                             is_causal,
-                            window: None,
+                            ..all_keys(count)
                         },
                         [q, k, k],
                         scale,
@@ -449,9 +452,8 @@ fn what_does_not_fit_is_refused_with_both_shapes() {
         let scale = chain.constant().unwrap();
         let error = chain.attention(
             Heads {
-                count,
                 is_causal,
-                window: None,
+                ..all_keys(count)
             },
             operands,
             scale,
@@ -464,11 +466,7 @@ fn what_does_not_fit_is_refused_with_both_shapes() {
     }
     let mut chain = Chain::default();
     let x = input(&mut chain, &[1, 1], Home::Call);
-    let heads = Heads {
-        count: 1,
-        is_causal: false,
-        window: None,
-    };
+    let heads = all_keys(1);
     let scale = chain.constant().unwrap();
     let bias = input(&mut chain, &[1, 2], Home::Call);
     let error = chain.biased_attention(heads, [x, x, x], scale, bias);

@@ -13,12 +13,12 @@ import { EMBED, TokenOperands } from "./token-operands.js";
 const FEATURE = "shader-f16";
 
 /**
- * Settles what a model is computed in. `texts` pass it in both arithmetics, unless the caller asks for
+ * Settles what a model is computed in. Texts pass it in both arithmetics, unless the caller asks for
  * 16 bits without a test. Rejects with `unsupported` where the caller asks for what does not suit.
  */
 export async function chooseArithmetic(
   model: Model,
-  texts: readonly Uint32Array[],
+  textsOf: () => readonly Uint32Array[],
   { arithmetic = "f32", verify = true, signal }: EmbedderOptions,
 ): Promise<void> {
   if (arithmetic === "f32") return;
@@ -26,6 +26,7 @@ export async function chooseArithmetic(
     model.checkArithmetic(1);
     refuseDevice(model);
     const isTested = arithmetic === "auto" || verify;
+    const texts = isTested ? textsOf() : [];
     const full = isTested ? await vectors(model, texts, signal) : [];
     model.computeIn("f16");
     if (!isTested) return;

@@ -56,8 +56,8 @@ export async function loadEmbedder(
     const model = new Model(calls, encoder, "embedder", weights);
     await orDrop(model, async () => {
       await compare(calls, loaded, model, options);
-      const texts = testTexts(encoder, loaded.tokenizer);
-      await chooseArithmetic(model, texts, options);
+      const textsOf = (): Uint32Array[] => testTexts(encoder, loaded.tokenizer);
+      await chooseArithmetic(model, textsOf, options);
       await warm(calls, new TokenOperands(EMBED, model, idOf(config)));
     });
     return new Embedder(calls, model, tokenizer);
