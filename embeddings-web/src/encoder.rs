@@ -76,7 +76,7 @@ impl WebEncoder {
             let role = match weight.role {
                 Role::Matrix => "0",
                 Role::Vector => "1",
-                Role::Distances | Role::LessOne | Role::OfHeads => "2",
+                Role::Distances | Role::LessOne | Role::OfHeads(_) => "2",
                 Role::Slopes | Role::Angles(_) => "3",
             };
             let text = |dims: &[u32]| {

@@ -30,6 +30,8 @@ pub enum Family {
     Qwen3,
     /// Gemma 3, for text.
     Gemma3,
+    /// EmbeddingGemma 2, for text.
+    EmbeddingGemma2,
 }
 
 /// How the vectors of a text's tokens become one.
@@ -134,6 +136,18 @@ pub enum DistanceBias {
     Linear,
 }
 
+/// The norms of an attention's heads, each of which is normed by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadNorms {
+    /// No head is normed.
+    Absent,
+    /// Those of queries and keys are (Henry and others, Query-Key Normalization for Transformers,
+    /// 2020), and have weights.
+    QueriesAndKeys,
+    /// The same, and those of values, which have no weights.
+    All,
+}
+
 /// The heads of an attention.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Heads {
@@ -144,11 +158,8 @@ pub struct Heads {
     pub of_keys: u32,
     /// Floats of a head.
     pub size: u32,
-    /// What products of queries and keys are multiplied by; `None` is one over the square root of
-    /// a head's floats.
-    pub scale: Option<f32>,
-    /// Whether each head of queries and keys is normed by itself.
-    pub are_normed: bool,
+    /// Which heads are normed.
+    pub norms: HeadNorms,
     /// Whether a token attends to none behind it.
     pub is_causal: bool,
 }
@@ -164,8 +175,7 @@ impl Heads {
             count,
             of_keys: count,
             size,
-            scale: None,
-            are_normed: false,
+            norms: HeadNorms::Absent,
             is_causal: false,
         }
     }
@@ -178,6 +188,15 @@ impl Heads {
     /// Heads of queries and keys together.
     pub fn turned(self) -> u32 {
         self.count.saturating_add(self.of_keys)
+    }
+
+    /// Heads that are normed; none or those in front.
+    pub(super) fn normed(self) -> u32 {
+        match self.norms {
+            HeadNorms::Absent => 0,
+            HeadNorms::QueriesAndKeys => self.turned(),
+            HeadNorms::All => self.all(),
+        }
     }
 
     /// Floats of all heads of queries.
@@ -216,6 +235,8 @@ pub struct Near {
     pub layers: Vec<bool>,
     /// How queries and keys are turned there.
     pub rotation: Rotation,
+    /// The heads there.
+    pub heads: Heads,
 }
 
 /// The tokens that the tokens of a layer attend to.
@@ -339,8 +360,11 @@ pub struct Config {
     pub hidden: u32,
     /// Layers.
     pub layers: u32,
-    /// The heads of an attention.
+    /// The heads of an attention, in the layers that attend to all tokens.
     pub heads: Heads,
+    /// What products of queries and keys are multiplied by; `None` is one over the square root of
+    /// a head's floats.
+    pub score_scale: Option<f32>,
     /// Floats between the two products of a feed-forward network.
     pub intermediate: u32,
     /// What is done between the two products of a feed-forward network.
@@ -365,6 +389,12 @@ pub struct Config {
     pub types: u32,
     /// What the rows of words are multiplied by before anything is added.
     pub word_scale: Option<f32>,
+    /// Floats of per-layer embeddings (Gemma 3n, 2025): of what goes to the first layer a product
+    /// and a norm make so many for each layer, which gate a third sum with the residual there.
+    /// `None` where there are none.
+    pub per_layer_embedding: Option<u32>,
+    /// Whether what a layer gives is multiplied by a number of its own.
+    pub are_layers_scaled: bool,
     /// What how far apart two tokens are adds to the score of an attention, in all layers.
     pub distance_bias: Option<DistanceBias>,
     /// How queries and keys are turned by their places, in the layers that attend to all tokens.
@@ -436,9 +466,28 @@ impl Config {
         }
     }
 
+    /// The heads of an attention where tokens have this sight.
+    pub fn heads(&self, sight: Sight) -> Heads {
+        match &self.near {
+            Some(near) if sight == Sight::Near => near.heads,
+            _ => self.heads,
+        }
+    }
+
+    /// Floats of a token that go from one stage of the forward pass to the next: per-layer embeddings
+    /// are computed from what went to the first layer.
+    pub fn staged(&self) -> u32 {
+        let vectors = if self.per_layer_embedding.is_some() {
+            2
+        } else {
+            1
+        };
+        self.hidden.saturating_mul(vectors)
+    }
+
     /// Whether 16-bit floats hold the numbers in the layers.
     pub(super) fn fits_f16(&self) -> bool {
-        self.family != Family::Gemma3
+        !matches!(self.family, Family::Gemma3 | Family::EmbeddingGemma2)
     }
 
     /// The id that texts are padded with, where that id has no position.

@@ -90,7 +90,7 @@ pub fn check_arithmetic(config: &Config, cosine: f32) -> Result<(), Error> {
         Err(Error::Unsupported([why, &[rest]].concat().concat()))
     };
     if !config.fits_f16() {
-        return refuse(&["in the layers of Gemma 3 are numbers beyond the range of 16-bit floats"]);
+        return refuse(&["in the layers of Gemma are numbers beyond the range of 16-bit floats"]);
     }
     // Written so that NaN is refused.
     if cosine >= LEAST_OF_ARITHMETIC {

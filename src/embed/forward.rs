@@ -3,12 +3,11 @@
 //!
 //! Which parts there are is read from the [`Config`]; no family is named here.
 
-use super::config::{
-    Answers, Bias, Config, Dense, Gate, Heads, NormKind, NormPlace, Pooling, Sight,
-};
+use super::config::{Answers, Bias, Config, Dense, Gate, NormKind, NormPlace, Pooling};
+use super::per_layer::{self, PerLayer};
 use super::weights::{Role, Weight};
 use crate::error::Error;
-use crate::graph::chain::{self, Axes, Chain, Home, Norm, Reduction, Store, StoreExtent};
+use crate::graph::chain::{Axes, Chain, Home, Norm, Reduction, Store, StoreExtent};
 use crate::graph::shape::Shape;
 use crate::graph::{BinaryFn, NodeId, UnaryFn};
 use crate::tensor::DType;
@@ -18,10 +17,11 @@ const LEAST_LENGTH: f32 = 1e-12;
 
 /// The numbers that come with every call besides its ids, in the chain's order.
 pub fn numbers(config: &Config) -> Vec<f32> {
-    let Heads { scale, size, .. } = config.heads;
-    let scale = scale.unwrap_or_else(|| 1.0 / (size as f32).sqrt());
+    let usual = || 1.0 / (config.heads.size as f32).sqrt();
+    let scale = config.score_scale.unwrap_or_else(usual);
     let mut numbers = vec![config.epsilon, scale, LEAST_LENGTH];
     numbers.extend(config.word_scale);
+    numbers.extend(per_layer::scale(config));
     numbers
 }
 
@@ -111,30 +111,31 @@ pub(super) fn record(
 /// A chain that is being recorded. Each operation takes the next of the weights.
 pub(super) struct Pass<'a> {
     pub(super) chain: Chain,
-    config: &'a Config,
+    pub(super) config: &'a Config,
     weights: std::vec::IntoIter<NodeId>,
-    epsilon: NodeId,
-    scale: NodeId,
+    pub(super) epsilon: NodeId,
+    pub(super) scale: NodeId,
     least_length: NodeId,
     word_scale: Option<NodeId>,
     /// The table of words, once it is taken.
     words: Option<NodeId>,
     /// What layers share.
-    shared: Shared,
+    pub(super) shared: Shared,
+    pub(super) per_layer: Option<PerLayer>,
 }
 
 /// What layers whose tokens have the same sight share.
 #[derive(Default)]
-struct Shared {
+pub(super) struct Shared {
     /// What is added to scores, by heads and distances, where tokens attend to all.
-    bias: Option<NodeId>,
+    pub(super) bias: Option<NodeId>,
     /// The cosines and the sines that queries and keys are turned by: where tokens attend to all, and
     /// where they attend to neighbors.
-    angles: [Option<[NodeId; 2]>; 2],
+    pub(super) angles: [Option<[NodeId; 2]>; 2],
 }
 
 /// The end of a slice that goes to the end of its axis.
-const END: i32 = i32::MAX;
+pub(super) const END: i32 = i32::MAX;
 
 impl<'a> Pass<'a> {
     /// Goes on with a chain whose inputs of the call are there: the tensors and numbers come next.
@@ -148,11 +149,24 @@ impl<'a> Pass<'a> {
         for (weight, home) in weights.iter().zip(homes) {
             inputs.push(chain.input(Shape::new(&weight.dims)?, DType::F32, *home)?);
         }
+        let mut number = || chain.constant();
+        let [epsilon, scale, least_length] = [number()?, number()?, number()?];
+        let word_scale = config.word_scale.map(|_| number()).transpose()?;
+        let per_layer = config.per_layer_embedding.map(|floats| {
+            Ok(PerLayer {
+                floats,
+                scale: number()?,
+                projections: None,
+                norm: None,
+                first: None,
+            })
+        });
         Ok(Pass {
-            epsilon: chain.constant()?,
-            scale: chain.constant()?,
-            least_length: chain.constant()?,
-            word_scale: config.word_scale.map(|_| chain.constant()).transpose()?,
+            epsilon,
+            scale,
+            least_length,
+            word_scale,
+            per_layer: per_layer.transpose()?,
             chain,
             config,
             weights: inputs.into_iter(),
@@ -161,7 +175,8 @@ impl<'a> Pass<'a> {
         })
     }
 
-    fn weight(&mut self) -> Result<NodeId, Error> {
+    /// The next of the weights.
+    pub(super) fn weight(&mut self) -> Result<NodeId, Error> {
         let next = self.weights.next();
         next.ok_or_else(|| refuse("an encoder has no more tensors"))
     }
@@ -213,10 +228,13 @@ impl<'a> Pass<'a> {
         for table in [types, positions].into_iter().flatten() {
             x = self.add(x, table)?;
         }
-        match self.config.norms.is_embedding_normed {
-            true => self.norm(x),
-            false => Ok(x),
+        if self.config.norms.is_embedding_normed {
+            x = self.norm(x)?;
         }
+        if let Some(per_layer) = &mut self.per_layer {
+            per_layer.first = Some(x);
+        }
+        Ok(x)
     }
 
     /// Takes these of the tensors that layers share, as far as a text of so many tokens needs them:
@@ -229,23 +247,40 @@ impl<'a> Pass<'a> {
         let (tokens, longest) = (tokens as i32, self.config.max_tokens as i32);
         for weight in weights {
             let table = self.weight()?;
-            if let Role::Angles(sight) = weight.role {
-                let mut half = |at: i32| {
-                    let parts = [(0, tokens, 1), (0, 1, 1), (at, at + 1, 1)];
-                    self.chain.slice(table, &parts)
-                };
-                self.shared.angles[sight as usize] = Some([half(0)?, half(1)?]);
-                continue;
+            match weight.role {
+                Role::Angles(sight) => {
+                    let mut half = |at: i32| {
+                        let parts = [(0, tokens, 1), (0, 1, 1), (at, at + 1, 1)];
+                        self.chain.slice(table, &parts)
+                    };
+                    self.shared.angles[sight as usize] = Some([half(0)?, half(1)?]);
+                }
+                Role::Distances | Role::Slopes => {
+                    let columns = (longest - tokens, longest + tokens - 1, 1);
+                    let bias = self.chain.slice(table, &[(0, END, 1), columns])?;
+                    self.shared.bias = Some(bias);
+                }
+                Role::Matrix => self.take_projections(table),
+                _ => self.take_projected_norm(table),
             }
-            let columns = (longest - tokens, longest + tokens - 1, 1);
-            let bias = self.chain.slice(table, &[(0, END, 1), columns])?;
-            self.shared.bias = Some(bias);
         }
         Ok(())
     }
 
     /// The layer of this number.
     pub(super) fn layer(&mut self, x: NodeId, number: u32) -> Result<NodeId, Error> {
+        let x = self.attend_and_feed(x, number)?;
+        let x = self.add_per_layer(x, number)?;
+        match self.config.are_layers_scaled {
+            true => {
+                let scale = self.weight()?;
+                self.chain.binary(BinaryFn::Mul, x, scale)
+            }
+            false => Ok(x),
+        }
+    }
+
+    fn attend_and_feed(&mut self, x: NodeId, number: u32) -> Result<NodeId, Error> {
         let sight = self.config.sight(number);
         let norms = self.config.norms;
         if norms.place == NormPlace::After {
@@ -272,82 +307,6 @@ impl<'a> Pass<'a> {
             fed = self.norm(fed)?;
         }
         self.add(fed, x)
-    }
-
-    fn attend(&mut self, x: NodeId, sight: Sight) -> Result<NodeId, Error> {
-        let (biases, heads) = (self.config.biases.attention, self.config.heads);
-        let projected = self.linear(x, biases)?;
-        let mut turned = projected;
-        if heads.are_normed {
-            turned = self.norm_heads(turned)?;
-        }
-        if let Some(angles) = self.shared.angles[sight as usize] {
-            turned = self.turn(turned, angles)?;
-        }
-        let mut part = |of: NodeId, from: u32, to: u32| {
-            let columns = ((from * heads.size) as i32, (to * heads.size) as i32, 1);
-            self.chain.slice(of, &[(0, END, 1), columns])
-        };
-        let parts = [
-            part(turned, 0, heads.count)?,
-            part(turned, heads.count, heads.turned())?,
-            part(projected, heads.turned(), heads.all())?,
-        ];
-        let heads = chain::Heads {
-            count: heads.count,
-            is_causal: heads.is_causal,
-            window: self.config.window(sight),
-        };
-        let bias = self.shared.bias.filter(|_| sight == Sight::All);
-        let seen = match bias {
-            None => self.chain.attention(heads, parts, self.scale)?,
-            Some(bias) => (self.chain).biased_attention(heads, parts, self.scale, bias)?,
-        };
-        self.linear(seen, biases)
-    }
-
-    /// Norms the heads of queries and keys, which lie side by side, each by itself.
-    fn norm_heads(&mut self, x: NodeId) -> Result<NodeId, Error> {
-        let weight = self.weight()?;
-        let Heads { size, .. } = self.config.heads;
-        let turned = self.config.heads.turned();
-        let x = self.by_heads(x, &[size])?;
-        let x = (self.chain).slice(x, &[(0, END, 1), (0, turned as i32, 1)])?;
-        let x = self.normed(x)?;
-        let x = self.chain.binary(BinaryFn::Mul, x, weight)?;
-        let tokens = self.chain.node(x).shape.dims()[0];
-        self.chain.reshape(x, Shape::new(&[tokens, turned * size])?)
-    }
-
-    /// Rows of heads as rows of floats of these dimensions for each head.
-    fn by_heads(&mut self, x: NodeId, head: &[u32]) -> Result<NodeId, Error> {
-        let [tokens, width] = *self.chain.node(x).shape.dims() else {
-            return Err(refuse("heads lie side by side in rows"));
-        };
-        let heads = [tokens, width / self.config.heads.size];
-        let shape = Shape::new(&[&heads, head].concat())?;
-        self.chain.reshape(x, shape)
-    }
-
-    /// Turns queries and keys, which lie side by side, by the angles of their places.
-    fn turn(&mut self, x: NodeId, [cosine, sine]: [NodeId; 2]) -> Result<NodeId, Error> {
-        let Heads { size, .. } = self.config.heads;
-        let turned = self.config.heads.turned();
-        let x = self.by_heads(x, &[2, size / 2])?;
-        let chain = &mut self.chain;
-        let tokens = chain.node(x).shape.dims()[0];
-        let mut half = |at: i32| {
-            let parts = [(0, END, 1), (0, turned as i32, 1), (at, at + 1, 1)];
-            chain.slice(x, &parts)
-        };
-        let (a, b) = (half(0)?, half(1)?);
-        let mut times = |x, y| chain.binary(BinaryFn::Mul, x, y);
-        let first = [times(a, cosine)?, times(b, sine)?];
-        let second = [times(b, cosine)?, times(a, sine)?];
-        let first = chain.binary(BinaryFn::Sub, first[0], first[1])?;
-        let second = chain.binary(BinaryFn::Add, second[0], second[1])?;
-        let rows = chain.concat(&[first, second], 2)?;
-        chain.reshape(rows, Shape::new(&[tokens, turned * size])?)
     }
 
     fn feed(&mut self, x: NodeId) -> Result<NodeId, Error> {
@@ -437,7 +396,7 @@ impl<'a> Pass<'a> {
     }
 
     /// x · weightᵀ, and + bias where there is one.
-    fn linear(&mut self, x: NodeId, bias: Bias) -> Result<NodeId, Error> {
+    pub(super) fn linear(&mut self, x: NodeId, bias: Bias) -> Result<NodeId, Error> {
         let weight = self.weight()?;
         let weight = self.chain.transpose(weight, &[])?;
         let precision = self.config.precision;
@@ -455,14 +414,14 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn unary(&mut self, function: Option<UnaryFn>, x: NodeId) -> Result<NodeId, Error> {
+    pub(super) fn unary(&mut self, function: Option<UnaryFn>, x: NodeId) -> Result<NodeId, Error> {
         match function {
             Some(function) => self.chain.unary(function, x),
             None => Ok(x),
         }
     }
 
-    fn norm(&mut self, x: NodeId) -> Result<NodeId, Error> {
+    pub(super) fn norm(&mut self, x: NodeId) -> Result<NodeId, Error> {
         self.weighted_norm(x, self.config.biases.norms)
     }
 
@@ -473,7 +432,7 @@ impl<'a> Pass<'a> {
         self.bias(x, bias)
     }
 
-    fn normed(&mut self, x: NodeId) -> Result<NodeId, Error> {
+    pub(super) fn normed(&mut self, x: NodeId) -> Result<NodeId, Error> {
         let kind = match self.config.norms.kind {
             NormKind::Layer => Norm::Layer,
             NormKind::Rms => Norm::Rms,
@@ -481,7 +440,7 @@ impl<'a> Pass<'a> {
         self.chain.norm(kind, x, -1, Some(self.epsilon))
     }
 
-    fn add(&mut self, a: NodeId, b: NodeId) -> Result<NodeId, Error> {
+    pub(super) fn add(&mut self, a: NodeId, b: NodeId) -> Result<NodeId, Error> {
         self.chain.binary(BinaryFn::Add, a, b)
     }
 }

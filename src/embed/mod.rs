@@ -4,9 +4,12 @@
 //! The faces read files. There is no device here: the result is a chain like any other.
 
 mod activations;
+mod attention;
 mod config;
 mod fidelity;
 mod forward;
+mod names;
+mod per_layer;
 mod positions;
 mod stages;
 mod validate;
@@ -18,8 +21,8 @@ pub mod tokenizer;
 
 pub use activations::Activations;
 pub use config::{
-    Activation, Bias, Biases, Config, Dense, DistanceBias, Family, Gate, Heads, Near, NormKind,
-    NormPlace, Norms, Pooling, Rotation, Sight, Source,
+    Activation, Bias, Biases, Config, Dense, DistanceBias, Family, Gate, HeadNorms, Heads, Near,
+    NormKind, NormPlace, Norms, Pooling, Rotation, Sight, Source,
 };
 pub use fidelity::{MOST_TOKENS, TEXTS, check_arithmetic, check_fidelity, cosine, drawn_ids};
 pub use forward::{Tokens, forward, forward_into, numbers};

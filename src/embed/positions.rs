@@ -69,8 +69,9 @@ pub(super) fn angles(config: &Config, sight: Sight) -> Vec<f32> {
     let Some(Rotation { theta, scale }) = config.rotation(sight) else {
         return Vec::new();
     };
-    let half = (config.heads.size / 2) as usize;
-    let ratio = root(1.0 / theta, config.heads.size / 2);
+    let size = config.heads(sight).size;
+    let half = (size / 2) as usize;
+    let ratio = root(1.0 / theta, size / 2);
     let mut floats = vec![0.0; config.max_tokens as usize * 2 * half];
     let mut pace = scale;
     for at in 0..half {

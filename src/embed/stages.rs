@@ -3,7 +3,7 @@
 
 use super::config::Config;
 use super::forward::{Pass, refuse};
-use super::weights::{Weight, behind, embedded, layer, shared, tables, weights};
+use super::weights::{behind, embedded, layer, shared, tables, weights};
 use crate::error::Error;
 use crate::graph::chain::{Chain, Home};
 use crate::graph::shape::Shape;
@@ -12,15 +12,15 @@ use crate::tensor::DType;
 /// A stage of the forward pass over one text, whose tokens all have the first type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// From ids to a vector for each token, `[tokens, hidden]`.
+    /// From ids to what a token has at first: `[tokens, staged]`, by [`Config::staged`].
     Embeddings,
     /// The same from rows of the tables, for whoever has these and not the tables: those of the
     /// words, those of the positions, where there is a table of them, `[tokens, hidden]` each, and
     /// that of the first type, `[1, hidden]`, where there are types.
     Rows,
-    /// The layer of this number, from vectors to vectors.
+    /// The layer of this number, from `[tokens, staged]` to `[tokens, staged]`.
     Layer(u32),
-    /// From the last layer's vectors to that of the text, `[dimensions]`.
+    /// From what the last layer gives to the vector of the text, `[dimensions]`.
     Vector,
 }
 
@@ -42,7 +42,7 @@ impl Stage {
                 let sight = config.sight(number);
                 let own = before(number)..before(number + 1);
                 let all = shared.iter().enumerate();
-                let read = all.filter(|(_, weight)| weight.role.is_shared(sight));
+                let read = all.filter(|(_, weight)| weight.role.is_read(sight));
                 read.map(|(at, _)| embedded + at).chain(own).collect()
             }
             Stage::Vector => {
@@ -82,7 +82,8 @@ impl Stage {
         let rows = [tokens, config.hidden];
         let first = match self {
             Stage::Embeddings => given(&[tokens], DType::U32)?,
-            _ => given(&rows, DType::F32)?,
+            Stage::Rows => given(&rows, DType::F32)?,
+            Stage::Layer(_) | Stage::Vector => given(&[tokens, config.staged()], DType::F32)?,
         };
         let (mut positions, mut types) = (None, None);
         if self == Stage::Rows {
@@ -95,18 +96,29 @@ impl Stage {
         }
         let mut pass = Pass::new(config, chain, &own, homes)?;
         let result = match self {
-            Stage::Embeddings => pass.embed(first, None, tokens)?,
-            Stage::Rows => pass.sum(first, positions, types)?,
+            Stage::Embeddings => {
+                let x = pass.embed(first, None, tokens)?;
+                pass.hand_on(x)?
+            }
+            Stage::Rows => {
+                let x = pass.sum(first, positions, types)?;
+                pass.hand_on(x)?
+            }
             Stage::Layer(number) => {
-                let is_shared = |weight: &&Weight| weight.role.is_shared(config.sight(number));
-                pass.share(own.iter().filter(is_shared), tokens)?;
-                pass.layer(first, number)?
+                let sight = config.sight(number);
+                let shared = shared(config);
+                let read = shared.iter().filter(|weight| weight.role.is_read(sight));
+                pass.share(read, tokens)?;
+                let x = pass.receive(first)?;
+                let x = pass.layer(x, number)?;
+                pass.hand_on(x)?
             }
             Stage::Vector => {
                 if config.answers.is_some() {
                     pass.take_words()?;
                 }
-                pass.vector(first, tokens)?
+                let x = pass.receive(first)?;
+                pass.vector(x, tokens)?
             }
         };
         pass.chain.output(result)?;

@@ -10,6 +10,9 @@ use crate::graph::shape::MAX_ELEMENTS;
 /// The most layers behind the pooling.
 const MAX_DENSE: usize = 4;
 
+/// What is told where a tensor of hidden_size columns has too many rows.
+const TOO_LARGE: &str = "times hidden_size must be at most 2^30";
+
 impl Config {
     /// Checks that a forward pass of these sizes is possible.
     ///
@@ -29,20 +32,27 @@ impl Config {
                 return Err(refuse(field, size, "must be at least 1"));
             }
         }
-        self.validate_heads()?;
+        for sight in [Sight::All, Sight::Near] {
+            self.validate_heads(self.heads(sight))?;
+        }
+        if !self.score_scale.is_none_or(f32::is_finite) {
+            return Err(Error::InvalidInput(
+                "config.json: the scale of an attention must be a number".into(),
+            ));
+        }
+        let per_layer = self.per_layer_embedding.unwrap_or(0);
         for (field, rows) in [
             ("vocab_size", self.vocab),
             ("intermediate_size", self.inner()),
             ("max_position_embeddings", self.positions),
             ("type_vocab_size", self.types),
             (
-                "num_attention_heads",
-                self.heads.all().saturating_mul(self.heads.size),
+                "hidden_size_per_layer_input",
+                per_layer.saturating_mul(self.layers),
             ),
         ] {
             if u64::from(rows) * u64::from(self.hidden) > u64::from(MAX_ELEMENTS) {
-                let rule = "times hidden_size must be at most 2^30";
-                return Err(refuse(field, rows, rule));
+                return Err(refuse(field, rows, TOO_LARGE));
             }
         }
         if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
@@ -73,14 +83,13 @@ impl Config {
         Ok(())
     }
 
-    fn validate_heads(&self) -> Result<(), Error> {
+    fn validate_heads(&self, heads: Heads) -> Result<(), Error> {
         let Heads {
             count,
             of_keys,
             size,
-            scale,
             ..
-        } = self.heads;
+        } = heads;
         if count == 0 || !(1..=MAX_HEAD).contains(&size) {
             let rule = ["must give heads of 1 to ", &MAX_HEAD.to_string(), " floats"];
             return Err(refuse("num_attention_heads", count, &rule.concat()));
@@ -94,12 +103,12 @@ impl Config {
             let rule = "must leave heads an even number of floats";
             return Err(refuse("num_attention_heads", count, rule));
         }
-        match scale.is_none_or(f32::is_finite) {
-            true => Ok(()),
-            false => Err(Error::InvalidInput(
-                "config.json: the scale of an attention must be a number".into(),
-            )),
+        let floats = u64::from(heads.all()) * u64::from(size);
+        if floats * u64::from(self.hidden) > u64::from(MAX_ELEMENTS) {
+            let (field, floats) = ("num_attention_heads", heads.all().saturating_mul(size));
+            return Err(refuse(field, floats, TOO_LARGE));
         }
+        Ok(())
     }
 
     fn validate_dense(&self) -> Result<(), Error> {

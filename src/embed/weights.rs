@@ -3,8 +3,8 @@
 //!
 //! A family is a row of a table of names.
 
-use super::config::{Bias, Config, DistanceBias, Family, Heads, NormPlace, Sight, Source};
-use super::positions;
+use super::config::{Bias, Config, DistanceBias, HeadNorms, Heads, NormPlace, Sight, Source};
+use super::{per_layer, positions};
 
 /// The part that a tensor plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +17,9 @@ pub enum Role {
     Distances,
     /// The weights of a norm, of which the file has 1 less. They are laid out.
     LessOne,
-    /// The weights of the norms of queries and of keys, which are laid out: a row for each head.
-    OfHeads,
+    /// The weights of the norms of heads in the layers whose tokens have this sight, which are laid
+    /// out: a row for each head that is normed.
+    OfHeads(Sight),
     /// A bias that grows with how far apart tokens are. No file has it.
     Slopes,
     /// The cosines and sines that queries and keys are turned by, where tokens have this sight. No
@@ -31,7 +32,7 @@ impl Role {
     pub fn computed(self, config: &Config) -> Option<Vec<f32>> {
         match self {
             Role::Matrix | Role::Vector => None,
-            Role::Distances | Role::LessOne | Role::OfHeads => None,
+            Role::Distances | Role::LessOne | Role::OfHeads(_) => None,
             Role::Slopes => Some(positions::slopes(config)),
             Role::Angles(sight) => Some(positions::angles(config, sight)),
         }
@@ -40,7 +41,7 @@ impl Role {
     /// Whether the tensor comes to the device as [`lay_out`](Role::lay_out) gives it, in 32-bit
     /// floats.
     pub fn is_laid_out(self) -> bool {
-        matches!(self, Role::Distances | Role::LessOne | Role::OfHeads)
+        matches!(self, Role::Distances | Role::LessOne | Role::OfHeads(_))
     }
 
     /// Lays the floats of all parts out as they are on the device, for a role that is laid out.
@@ -48,30 +49,33 @@ impl Role {
         match self {
             Role::Distances => positions::by_distance(config, &stored),
             Role::LessOne => stored.iter().map(|weight| 1.0 + weight).collect(),
-            Role::OfHeads => of_heads(config, &stored),
+            Role::OfHeads(sight) => of_heads(config, config.heads(sight), &stored),
             Role::Matrix | Role::Vector => stored,
             Role::Slopes | Role::Angles(_) => stored,
         }
     }
 
-    /// Whether the tensor is of all layers whose tokens have this sight.
-    pub(super) fn is_shared(self, of: Sight) -> bool {
+    /// Whether the layers whose tokens have this sight read a tensor that layers share.
+    pub(super) fn is_read(self, by: Sight) -> bool {
         match self {
-            Role::Matrix | Role::Vector | Role::LessOne | Role::OfHeads => false,
-            Role::Distances | Role::Slopes => of == Sight::All,
-            Role::Angles(sight) => of == sight,
+            Role::Matrix | Role::Vector | Role::LessOne => true,
+            Role::Distances | Role::Slopes => by == Sight::All,
+            Role::OfHeads(sight) | Role::Angles(sight) => by == sight,
         }
     }
 }
 
-/// The weights of the norms of queries' and keys' heads, for each of the heads.
-fn of_heads(config: &Config, stored: &[f32]) -> Vec<f32> {
-    let Heads { count, size, .. } = config.heads;
+/// The weights of the norms of queries' and keys' heads, for each of the heads, and those of values'
+/// where these are normed too.
+fn of_heads(config: &Config, heads: Heads, stored: &[f32]) -> Vec<f32> {
+    let size = heads.size as usize;
     let offset = if config.norms.are_less_one { 1.0 } else { 0.0 };
-    let (queries, keys) = stored.split_at((size as usize).min(stored.len()));
-    let head = |head| if head < count { queries } else { keys };
-    let all = (0..config.heads.turned()).flat_map(head);
-    all.map(|weight| offset + weight).collect()
+    let (queries, keys) = stored.split_at(size.min(stored.len()));
+    let head = |head| if head < heads.count { queries } else { keys };
+    let turned = (0..heads.turned()).flat_map(head);
+    let mut all: Vec<f32> = turned.map(|weight| offset + weight).collect();
+    all.resize(heads.normed() as usize * size, 1.0);
+    all
 }
 
 /// A tensor of a file that is a part of one on the device.
@@ -95,165 +99,6 @@ pub struct Weight {
     pub parts: Vec<Part>,
     /// The dimensions on the device.
     pub dims: Vec<u32>,
-}
-
-/// The names of a family's tensors. Those of a layer have the layer's number in front.
-struct Names {
-    prefixes: &'static [&'static str],
-    words: &'static str,
-    embedded_norm: &'static str,
-    layers: &'static str,
-    /// Queries, keys and values, if they are not one tensor.
-    projections: &'static [&'static str],
-    /// The norms of queries and keys, where there are any.
-    of_heads: [&'static str; 2],
-    attended: &'static str,
-    attended_norm: &'static str,
-    /// The halves of a gated network, if they are not one tensor.
-    inner: &'static [&'static str],
-    outer: &'static str,
-    outer_norm: &'static str,
-    /// The second norms of attention and network, where norms are around these.
-    behind: [&'static str; 2],
-    /// The norm behind the last layer, where norms are not behind each.
-    last_norm: &'static str,
-}
-
-const BERT: Names = Names {
-    prefixes: &["", "bert.", "roberta."],
-    words: "embeddings.word_embeddings",
-    embedded_norm: "embeddings.LayerNorm",
-    layers: "encoder.layer.",
-    projections: &[
-        "attention.self.query",
-        "attention.self.key",
-        "attention.self.value",
-    ],
-    of_heads: ["", ""],
-    attended: "attention.output.dense",
-    attended_norm: "attention.output.LayerNorm",
-    inner: &["intermediate.dense"],
-    outer: "output.dense",
-    outer_norm: "output.LayerNorm",
-    behind: ["", ""],
-    last_norm: "final_norm",
-};
-
-const DISTILBERT: Names = Names {
-    prefixes: &["", "distilbert."],
-    layers: "transformer.layer.",
-    projections: &["attention.q_lin", "attention.k_lin", "attention.v_lin"],
-    attended: "attention.out_lin",
-    attended_norm: "sa_layer_norm",
-    inner: &["ffn.lin1"],
-    outer: "ffn.lin2",
-    outer_norm: "output_layer_norm",
-    ..BERT
-};
-
-const MPNET: Names = Names {
-    prefixes: &["", "mpnet."],
-    projections: &["attention.attn.q", "attention.attn.k", "attention.attn.v"],
-    attended: "attention.attn.o",
-    attended_norm: "attention.LayerNorm",
-    ..BERT
-};
-
-const MODERNBERT: Names = Names {
-    prefixes: &["", "model."],
-    words: "embeddings.tok_embeddings",
-    embedded_norm: "embeddings.norm",
-    layers: "layers.",
-    projections: &["attn.Wqkv"],
-    attended: "attn.Wo",
-    attended_norm: "attn_norm",
-    inner: &["mlp.Wi"],
-    outer: "mlp.Wo",
-    outer_norm: "mlp_norm",
-    ..BERT
-};
-
-const NOMIC: Names = Names {
-    prefixes: &["", "nomic_bert.", "bert."],
-    embedded_norm: "emb_ln",
-    layers: "encoder.layers.",
-    projections: &["attn.Wqkv"],
-    attended: "attn.out_proj",
-    attended_norm: "norm1",
-    inner: &["mlp.fc11", "mlp.fc12"],
-    outer: "mlp.fc2",
-    outer_norm: "norm2",
-    ..BERT
-};
-
-const GTE: Names = Names {
-    prefixes: &["", "new.", "gte."],
-    projections: &["attention.qkv_proj"],
-    attended: "attention.o_proj",
-    attended_norm: "attn_ln",
-    inner: &["mlp.up_gate_proj"],
-    outer: "mlp.down_proj",
-    outer_norm: "mlp_ln",
-    ..BERT
-};
-
-const JINA_V2: Names = Names {
-    prefixes: &["", "bert."],
-    inner: &["mlp.gated_layers"],
-    outer: "mlp.wo",
-    outer_norm: "mlp.layernorm",
-    ..BERT
-};
-
-const JINA_V3: Names = Names {
-    prefixes: &["", "roberta."],
-    embedded_norm: "emb_ln",
-    layers: "encoder.layers.",
-    projections: &["mixer.Wqkv"],
-    attended: "mixer.out_proj",
-    attended_norm: "norm1",
-    inner: &["mlp.fc1"],
-    outer: "mlp.fc2",
-    outer_norm: "norm2",
-    ..BERT
-};
-
-const QWEN3: Names = Names {
-    prefixes: &["", "model."],
-    words: "embed_tokens",
-    layers: "layers.",
-    projections: &["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"],
-    of_heads: ["self_attn.q_norm", "self_attn.k_norm"],
-    attended: "self_attn.o_proj",
-    attended_norm: "input_layernorm",
-    inner: &["mlp.gate_proj", "mlp.up_proj"],
-    outer: "mlp.down_proj",
-    outer_norm: "post_attention_layernorm",
-    last_norm: "norm",
-    ..BERT
-};
-
-const GEMMA3: Names = Names {
-    outer_norm: "pre_feedforward_layernorm",
-    behind: ["post_attention_layernorm", "post_feedforward_layernorm"],
-    ..QWEN3
-};
-
-impl Family {
-    fn names(self) -> &'static Names {
-        match self {
-            Family::Bert | Family::Roberta => &BERT,
-            Family::DistilBert => &DISTILBERT,
-            Family::Mpnet => &MPNET,
-            Family::ModernBert => &MODERNBERT,
-            Family::NomicBert => &NOMIC,
-            Family::Gte => &GTE,
-            Family::JinaV2 => &JINA_V2,
-            Family::JinaV3 => &JINA_V3,
-            Family::Qwen3 => &QWEN3,
-            Family::Gemma3 => &GEMMA3,
-        }
-    }
 }
 
 /// Prefixes of the names of an encoder's tensors. All names of a file have the same one.
@@ -305,7 +150,7 @@ pub(super) fn tables(config: &Config) -> usize {
 pub(super) fn shared(config: &Config) -> Vec<Weight> {
     let seen = |sight| (0..config.layers).any(|layer| config.sight(layer) == sight);
     let mut list = List::of(config);
-    let Heads { count, size, .. } = config.heads;
+    let count = config.heads.count;
     let distances = [count, 2 * config.max_tokens - 1];
     match config.distance_bias {
         Some(DistanceBias::Learned) => {
@@ -318,17 +163,19 @@ pub(super) fn shared(config: &Config) -> Vec<Weight> {
     }
     for sight in [Sight::All, Sight::Near] {
         if seen(sight) && config.rotation(sight).is_some() {
-            let dims = [config.max_tokens, 1, 2, size / 2];
+            let dims = [config.max_tokens, 1, 2, config.heads(sight).size / 2];
             list.push(Role::Angles(sight), Vec::new(), &dims);
         }
     }
+    per_layer::shared(&mut list);
     list.weights
 }
 
 /// The tensors of a layer.
 pub(super) fn layer(config: &Config, number: u32) -> Vec<Weight> {
     let (hidden, names, biases) = (config.hidden, config.family.names(), config.biases);
-    let heads = config.heads;
+    let sight = config.sight(number);
+    let heads = config.heads(sight);
     let of = |part: &&str| [names.layers, &number.to_string(), ".", part].concat();
     let all = |parts: &[&str]| -> Vec<String> { parts.iter().map(of).collect() };
     let mut list = List::of(config);
@@ -342,11 +189,15 @@ pub(super) fn layer(config: &Config, number: u32) -> Vec<Weight> {
             &all(names.projections),
             products(&rows, hidden, biases.attention),
         );
-        if heads.are_normed {
+        if heads.norms != HeadNorms::Absent {
             let norms = names
                 .of_heads
                 .map(|norm| part(&[&of(&norm), ".weight"], &[heads.size]));
-            list.push(Role::OfHeads, norms.into(), &[heads.turned(), heads.size]);
+            list.push(
+                Role::OfHeads(sight),
+                norms.into(),
+                &[heads.normed(), heads.size],
+            );
         }
         let attended = [of(&names.attended)];
         list.linear(
@@ -389,6 +240,7 @@ pub(super) fn layer(config: &Config, number: u32) -> Vec<Weight> {
             }
         }
     }
+    per_layer::own(&mut list, of);
     list.weights
 }
 
@@ -413,8 +265,9 @@ pub(super) fn behind(config: &Config) -> Vec<Weight> {
     list.weights
 }
 
-struct List<'a> {
-    config: &'a Config,
+/// Tensors of an encoder, in order.
+pub(super) struct List<'a> {
+    pub(super) config: &'a Config,
     weights: Vec<Weight>,
 }
 
@@ -426,7 +279,7 @@ impl List<'_> {
         }
     }
 
-    fn push(&mut self, role: Role, parts: Vec<Part>, dims: &[u32]) {
+    pub(super) fn push(&mut self, role: Role, parts: Vec<Part>, dims: &[u32]) {
         self.weights.push(Weight {
             role,
             source: Source::Encoder,
@@ -436,7 +289,7 @@ impl List<'_> {
     }
 
     /// Layers of these names as one.
-    fn linear(&mut self, layers: &[String], products: Products<'_>) {
+    pub(super) fn linear(&mut self, layers: &[String], products: Products<'_>) {
         let Products {
             outputs,
             inputs,
@@ -452,7 +305,7 @@ impl List<'_> {
         }
     }
 
-    fn norm(&mut self, of: &str) {
+    pub(super) fn norm(&mut self, of: &str) {
         let dims = [self.config.hidden];
         let weights = match self.config.norms.are_less_one {
             true => Role::LessOne,
@@ -466,7 +319,7 @@ impl List<'_> {
 }
 
 /// Products of the same vector, side by side.
-struct Products<'a> {
+pub(super) struct Products<'a> {
     /// Floats that come out of each.
     outputs: &'a [u32],
     /// Floats that go in.
@@ -475,7 +328,7 @@ struct Products<'a> {
     bias: Bias,
 }
 
-fn products(outputs: &[u32], inputs: u32, bias: Bias) -> Products<'_> {
+pub(super) fn products(outputs: &[u32], inputs: u32, bias: Bias) -> Products<'_> {
     Products {
         outputs,
         inputs,
@@ -483,7 +336,7 @@ fn products(outputs: &[u32], inputs: u32, bias: Bias) -> Products<'_> {
     }
 }
 
-fn part(name: &[&str], dims: &[u32]) -> Part {
+pub(super) fn part(name: &[&str], dims: &[u32]) -> Part {
     Part {
         name: name.concat(),
         dims: dims.to_vec(),

@@ -98,7 +98,7 @@ const LEAST = { f16: 0.9999, int8: 0.999 };
 const ENCODERS = [
   ...["bert-dense", "roberta", "distilbert", "mpnet"],
   ...["modernbert", "nomic-bert", "gte", "jina-v2", "jina-v3"],
-  ...["qwen3", "gemma3"],
+  ...["qwen3", "gemma3", "embedding-gemma2"],
 ];
 
 for (const name of ENCODERS) {

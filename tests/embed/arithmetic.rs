@@ -88,7 +88,7 @@ fn what_does_not_suit_is_refused_where_it_is_asked_for_and_left_by_auto() {
         ),
         (
             Box::new(|options| gemma(&gpu, options)),
-            "in the layers of Gemma 3 are numbers beyond the range",
+            "in the layers of Gemma are numbers beyond the range",
         ),
     ];
     for (open, expected) in &cases {

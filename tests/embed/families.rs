@@ -11,7 +11,7 @@ use crate::model::data;
 use crate::nearness::{cosine, farthest};
 use crate::values::{DTYPES, bits};
 
-pub(crate) const FAMILIES: [&str; 12] = [
+pub(crate) const FAMILIES: [&str; 13] = [
     "bert-dense",
     "roberta",
     "distilbert",
@@ -24,6 +24,7 @@ pub(crate) const FAMILIES: [&str; 12] = [
     "qwen3",
     "gemma3",
     "gemma3-causal",
+    "embedding-gemma2",
 ];
 
 fn home(name: &str) -> PathBuf {

@@ -114,7 +114,7 @@ fn a_model_of_another_kind_is_told_what_is_known() {
         vec![
             (
                 config("\"bert\"", "\"t5\""),
-                "config.json: model_type is \"t5\", and only bert, roberta, xlm-roberta, distilbert, mpnet, modernbert, nomic_bert, gte, new, jina_embeddings_v3, qwen3, gemma3_text are known",
+                "config.json: model_type is \"t5\", and only bert, roberta, xlm-roberta, distilbert, mpnet, modernbert, nomic_bert, gte, new, jina_embeddings_v3, qwen3, gemma3_text, embedding_gemma2_text are known",
             ),
             (
                 config("\"gelu\"", "\"quick_gelu\""),

@@ -32,6 +32,9 @@ from transformers import (
     BertModel,
     DistilBertConfig,
     DistilBertForMaskedLM,
+    EmbeddingGemma2Config,
+    EmbeddingGemma2Model,
+    EmbeddingGemma2TextConfig,
     Gemma3TextConfig,
     Gemma3TextModel,
     GteConfig,
@@ -75,8 +78,8 @@ torch.nn.functional.softmax = lambda x, dim=None, dtype=None, **_: softmax(x, di
 def filled(model):
     """Weights of which each has an effect, in 32-bit floats."""
     generator = torch.Generator().manual_seed(20261126)
-    # The weights of Gemma's norms are less 1.
-    usual = 0.0 if "Gemma" in type(model).__name__ else 1.0
+    # The weights of Gemma 3's norms are less 1.
+    usual = 0.0 if "Gemma3" in type(model).__name__ else 1.0
     with torch.no_grad():
         for name, weight in model.named_parameters():
             noise = torch.randn(weight.shape, generator=generator)
@@ -88,6 +91,12 @@ def filled(model):
                 weight.copy_(0.7 * noise)
             else:
                 weight.copy_(noise * 1.5 / math.sqrt(weight.shape[1]))
+            # Where scores have no scale, the weights of norms have it.
+            if "EmbeddingGemma2" in type(model).__name__ and "q_norm" in name:
+                weight.mul_(0.25)
+        for name, number in model.named_buffers():
+            if name.endswith("layer_scalar"):
+                number.copy_(0.8 + 0.1 * torch.randn(number.shape, generator=generator))
     return model.eval()
 
 
@@ -131,10 +140,12 @@ def doubled():
 
 
 def turned(model, **paces):
-    """Has a model turn by these paces in 64 bits: a base, and what all are multiplied by."""
+    """Has a model turn by these paces in 64 bits: a base, what all are multiplied by, and the floats
+    of a head where these are others than the model's."""
     config = model.config
-    size = getattr(config, "head_dim", config.hidden_size // config.num_attention_heads)
-    for name, (theta, scale) in paces.items():
+    even = config.hidden_size // config.num_attention_heads
+    for name, (theta, scale, *own) in paces.items():
+        size = own[0] if own else getattr(config, "head_dim", even)
         exponents = torch.arange(0, size, 2, dtype=torch.float64) / size
         setattr(model.rotary_emb, name, scale * theta**-exponents)
     return model
@@ -189,7 +200,7 @@ def embedder(
     config = json.loads((HOME / folder / "config.json").read_text())
     write(folder, "config.json", {**config, **change})
     model = turned(encoder.double(), **paces) if paces else encoder.double()
-    size = SIZES["hidden_size"]
+    size = getattr(encoder.config, "embedding_dim", SIZES["hidden_size"])
     names, files = ["Transformer", "Pooling"], [None]
     flags = {f"pooling_mode_{name}_tokens": name == pooling for name in ["mean", "max"]}
     flags["pooling_mode_cls_token"] = pooling == "cls"
@@ -451,6 +462,24 @@ def main():
     gemma = Gemma3TextConfig(**decoder, layer_types=kinds[1:], rope_parameters=rope)
     gemma = Gemma3TextModel(gemma)
     embedder("gemma3-causal", gemma, gemma, BERT, "lasttoken", paces=paces, change=change)
+
+    # Four neighbors on each side with two heads of keys, all tokens with one head of larger ones.
+    sizes = dict(num_attention_heads=4, num_key_value_heads=2, head_dim=16, sliding_window=4)
+    sizes.update(global_head_dim=24, num_global_key_value_heads=1, layer_types=kinds)
+    sizes.update(num_hidden_layers=3, hidden_size_per_layer_input=20, embedding_dim=64)
+    second = EmbeddingGemma2TextConfig(
+        vocab_size=SIZES["vocab_size"],
+        hidden_size=SIZES["hidden_size"],
+        intermediate_size=56,
+        max_position_embeddings=64,
+        **sizes,
+    )
+    second = EmbeddingGemma2Model(EmbeddingGemma2Config(text_config=second, **eager))
+    paces = dict(
+        full_attention_inv_freq=(1e6, 1.0, 24), sliding_attention_inv_freq=(1e4, 1.0, 16)
+    )
+    dense = [(40, False, torch.nn.Identity())]
+    embedder("embedding-gemma2", second, second.language_model, BERT, "mean", dense, paces=paces)
 
     bert = BertForSequenceClassification(BertConfig(**SIZES, num_labels=1, **eager))
     reranker("reranker-bert", bert, BERT, {})

@@ -28,7 +28,7 @@ export interface EmbedderOptions {
    * The floats that products of matrices are computed in; all else is in 32 bits. `f16` is for GPUs
    * with the feature `shader-f16`: factors are rounded to 11 bits, 32 products in a row are summed in
    * 16 bits, and these sums in 32. Loading rejects with `unsupported` where the device lacks it,
-   * for Gemma 3, and where a few texts' vectors have a cosine below 0.9999 with those in 32 bits,
+   * for Gemma, and where a few texts' vectors have a cosine below 0.9999 with those in 32 bits,
    * which `verify: false` leaves untested. `auto` is `f16` where that does not reject, and `f32`
    * otherwise; `embedder.info.arithmetic` says. Default: `f32`.
    */

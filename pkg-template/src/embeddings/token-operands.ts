@@ -8,6 +8,7 @@ import type { CheckedOptions } from "../calls/call-options.js";
 import { type CallMethod, Operands } from "../calls/operands.js";
 import { checkInto } from "../checks/arrays.js";
 import type { Arena } from "../memory/arena.js";
+import type { Operand } from "../memory/arrays.js";
 import type { Results } from "../memory/results.js";
 import { input, type Node } from "../tensor/node.js";
 import type { Recomputation } from "../tensor/recomputation.js";
@@ -80,6 +81,27 @@ export class TokenOperands extends Operands {
 
   override unpin(): void {
     this.model.unpin();
+  }
+
+  // On the device a vector has a multiple of four words.
+  override array(words: number, terms: CheckedOptions | undefined): Operand {
+    if (this.isAnswer(words)) return super.array(words, terms);
+    return new Float32Array(words);
+  }
+
+  override isAnswer(words: number): boolean {
+    return words === this.elements;
+  }
+
+  override answer(
+    call: Call,
+    results: Results,
+    offset: number,
+    words: number,
+  ): Answer {
+    // What such words were collected in is no answer.
+    if (!this.isAnswer(words)) call.array = undefined;
+    return super.answer(call, results, offset, this.elements);
   }
 }
 

@@ -29,6 +29,9 @@ pub(super) enum Share {
     /// Each has so many floats, unless a field says another number; some share keys and values, and
     /// all are normed. A token attends to none behind it, unless a field says otherwise.
     Own(u32),
+    /// Each layer's attend to all tokens or to neighbors, and have sizes by that; heads of values are
+    /// normed as well.
+    ByLayer,
 }
 
 /// How an architecture knows the places of tokens.
@@ -126,8 +129,10 @@ const KINDS_OF_MODERNBERT: Kinds = Kinds {
     every: &["global_attn_every_n_layers"],
     usual_every: 3,
     all_at: |every| every,
+    ends_with_all: false,
     window: "local_attention",
     usual_window: 128,
+    reach: |window| window / 2,
 };
 
 const KINDS_OF_GEMMA3: Kinds = Kinds {
@@ -135,8 +140,18 @@ const KINDS_OF_GEMMA3: Kinds = Kinds {
     every: &["sliding_window_pattern", "_sliding_window_pattern"],
     usual_every: 6,
     all_at: |every| every - 1,
+    ends_with_all: false,
     window: "sliding_window",
     usual_window: 4096,
+    reach: |window| window / 2,
+};
+
+/// The window of the second version is how far away a neighbor may be.
+const KINDS_OF_EMBEDDING_GEMMA2: Kinds = Kinds {
+    ends_with_all: true,
+    usual_window: 512,
+    reach: |window| window,
+    ..KINDS_OF_GEMMA3
 };
 
 const BERT: Architecture = Architecture {
@@ -214,7 +229,22 @@ const QWEN3: Architecture = Architecture {
     biases: Biases::NONE,
 };
 
-pub(super) const ARCHITECTURES: [Architecture; 12] = [
+const GEMMA3: Architecture = Architecture {
+    model_type: "gemma3_text",
+    family: Family::Gemma3,
+    fields: &OF_GEMMA3,
+    activation: Activation::GeluTanh,
+    places: Places::TurnedTwice(&KINDS_OF_GEMMA3),
+    norms: Norms {
+        place: NormPlace::Around,
+        are_less_one: true,
+        ..QWEN3.norms
+    },
+    heads: Share::Own(256),
+    ..QWEN3
+};
+
+pub(super) const ARCHITECTURES: [Architecture; 13] = [
     BERT,
     ROBERTA,
     Architecture {
@@ -265,18 +295,16 @@ pub(super) const ARCHITECTURES: [Architecture; 12] = [
         ..BERT
     },
     QWEN3,
+    GEMMA3,
     Architecture {
-        model_type: "gemma3_text",
-        family: Family::Gemma3,
-        fields: &OF_GEMMA3,
-        activation: Activation::GeluTanh,
-        places: Places::TurnedTwice(&KINDS_OF_GEMMA3),
+        model_type: "embedding_gemma2_text",
+        family: Family::EmbeddingGemma2,
+        places: Places::TurnedTwice(&KINDS_OF_EMBEDDING_GEMMA2),
         norms: Norms {
-            place: NormPlace::Around,
-            are_less_one: true,
-            ..QWEN3.norms
+            are_less_one: false,
+            ..GEMMA3.norms
         },
-        heads: Share::Own(256),
-        ..QWEN3
+        heads: Share::ByLayer,
+        ..GEMMA3
     },
 ];

@@ -1,17 +1,17 @@
 //! What `config.json` says of an encoder, by the table of the architectures that are known.
 
 use super::super::config::{
-    Activation, Config, DistanceBias, Family, Heads, Near, Pooling, Rotation,
+    Activation, Bias, Config, Dense, DistanceBias, Family, Heads, Near, Pooling, Rotation, Source,
 };
 use super::super::json::Value;
-use super::architectures::{ARCHITECTURES, Architecture, JINA_V2, Names, OF_NOMIC, Places, Share};
+use super::architectures::{ARCHITECTURES, Architecture, JINA_V2, Names, OF_NOMIC, Places};
 use super::fields::Fields;
 use super::files::Files;
+use super::heads::{self, Sizes};
 use super::turns;
 use super::{SENTENCE, Stop, TOKENIZER};
 use crate::error::Error;
 use crate::graph::Precision;
-use crate::graph::chain::MAX_HEAD;
 
 /// The most tokens of a vocabulary.
 const MOST_TOKENS: u32 = 1 << 24;
@@ -19,43 +19,48 @@ const MOST_TOKENS: u32 = 1 << 24;
 /// The most layers, of any encoder.
 const MOST_LAYERS: u32 = 1024;
 
+/// The most positions of a text.
+const MOST_POSITIONS: u32 = 1 << 20;
+
+/// The field that says of which architecture an encoder is.
+const KIND: &str = "model_type";
+
 /// The field that says how an encoder knows the places of tokens.
 const POSITIONS: &str = "position_embedding_type";
 
 /// The encoder, whose texts have at most `limit` tokens, with nothing behind it but the mean.
 pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, Error> {
+    let json = &of_texts(json)?;
     let of = architecture(json)?;
     let names = names_of(json, of);
     let activation = activation(json, names.activation, of)?;
     refuse_others(json, of)?;
     let most = 1 << 16;
     let hidden = json.whole(names.hidden, 1..=most, None)?;
-    let heads = heads(json, of, hidden)?;
     let layers = json.whole(names.layers, 1..=MOST_LAYERS, None)?;
-    let padding = match of.places {
-        Places::Padded(usual) | Places::PaddedWithBias(usual) => Some(usual),
-        Places::Table | Places::Linear | Places::Turned(_) | Places::TurnedTwice(_) => None,
+    let near = match of.places {
+        Places::TurnedTwice(kinds) => kinds.near(json, layers)?,
+        _ => Vec::new(),
     };
-    let first_position = match padding {
-        None => 0,
-        Some(usual) => 1 + json.whole("pad_token_id", 0..=MOST_TOKENS, Some(usual))?,
+    let sizes = Sizes {
+        hidden,
+        near: &near,
     };
-    let from = first_position + 1;
-    let positions = json.whole(names.positions, from..=most.max(from), None)?;
-    // Nomic's own code turns texts that are longer than these at another pace.
-    let trained = json.whole("max_trained_positions", 1..=u32::MAX, Some(positions))?;
-    let positions = positions.min(trained.max(from));
+    let heads = heads::heads(json, of.heads, names, sizes)?;
+    let [first_position, positions] = positions(json, of, names)?;
     let places = positions - first_position;
     let epsilon = match names.epsilon {
         Some(name) => json.number(name, names.usual_epsilon)?,
         None => names.usual_epsilon,
     };
-    let (rotation, near) = turns_of(json, of, heads, layers)?;
+    let (rotation, near) = turns_of(json, of, heads.by_sight, near)?;
+    let behind = embedded(json, of, hidden)?;
     Ok(Config {
         family: of.family,
         hidden,
         layers,
-        heads,
+        heads: heads.by_sight[0],
+        score_scale: heads.score_scale,
         intermediate: json.whole(names.intermediate, 1..=1 << 18, None)?,
         activation,
         gate: of.gate,
@@ -75,9 +80,16 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
         },
         word_scale: match of.family {
             #[expect(clippy::cast_precision_loss, reason = "at most 2^16")]
-            Family::Gemma3 => Some((hidden as f32).sqrt()),
+            Family::Gemma3 | Family::EmbeddingGemma2 => Some((hidden as f32).sqrt()),
             _ => None,
         },
+        per_layer_embedding: match of.family {
+            Family::EmbeddingGemma2 => {
+                Some(json.whole("hidden_size_per_layer_input", 1..=most, Some(512))?)
+            }
+            _ => None,
+        },
+        are_layers_scaled: of.family == Family::EmbeddingGemma2,
         distance_bias: match of.places {
             Places::PaddedWithBias(_) => Some(DistanceBias::Learned),
             Places::Linear => Some(DistanceBias::Linear),
@@ -88,13 +100,57 @@ pub(super) fn encoder(json: &Fields<'_>, limit: Option<u32>) -> Result<Config, E
         #[expect(clippy::cast_possible_truncation, reason = "checked to be finite")]
         epsilon: epsilon as f32,
         pooling: Pooling::Mean,
-        dense: Vec::new(),
+        dense: behind.into_iter().collect(),
         answers: None,
         cut: None,
         normalize: false,
         max_tokens: limit.map_or(places, |limit| limit.min(places)),
         precision: Precision::F32,
     })
+}
+
+/// The position of a text's first token, and how many positions there are.
+fn positions(json: &Fields<'_>, of: &Architecture, names: &Names) -> Result<[u32; 2], Error> {
+    let padding = match of.places {
+        Places::Padded(usual) | Places::PaddedWithBias(usual) => Some(usual),
+        Places::Table | Places::Linear | Places::Turned(_) | Places::TurnedTwice(_) => None,
+    };
+    let first_position = match padding {
+        None => 0,
+        Some(usual) => 1 + json.whole("pad_token_id", 0..=MOST_TOKENS, Some(usual))?,
+    };
+    let from = first_position + 1;
+    let positions = json.whole(names.positions, from..=MOST_POSITIONS.max(from), None)?;
+    // Nomic's own code turns texts that are longer than these at another pace.
+    let trained = json.whole("max_trained_positions", 1..=u32::MAX, Some(positions))?;
+    Ok([first_position, positions.min(trained.max(from))])
+}
+
+/// What is said of texts, where an encoder is for images and sounds too.
+fn of_texts<'a>(json: &Fields<'a>) -> Result<Fields<'a>, Error> {
+    const TEXTS: &str = "text_config";
+    if json.text(KIND)? != Some("embedding_gemma2") {
+        return Ok(json.clone());
+    }
+    let texts = json.object(TEXTS)?;
+    texts.ok_or_else(|| json.wrong(TEXTS, None, "must be an object"))
+}
+
+/// The product that an encoder has for each token's vector at last. Behind the mean of these it
+/// gives the same.
+fn embedded(json: &Fields<'_>, of: &Architecture, hidden: u32) -> Result<Option<Dense>, Error> {
+    if of.family != Family::EmbeddingGemma2 {
+        return Ok(None);
+    }
+    Ok(Some(Dense {
+        source: Source::Encoder,
+        name: "embedding_projection".into(),
+        inputs: hidden,
+        outputs: json.whole("embedding_dim", 1..=1 << 16, Some(768))?,
+        bias: Bias::Absent,
+        activation: Activation::Identity,
+        norm: None,
+    }))
 }
 
 /// The names of fields, which are not the architecture's usual ones in Nomic's own folders.
@@ -108,21 +164,21 @@ fn names_of(json: &Fields<'_>, of: &Architecture) -> &'static Names {
 fn turns_of(
     json: &Fields<'_>,
     of: &Architecture,
-    heads: Heads,
-    layers: u32,
+    [all, near]: [Heads; 2],
+    layers: Vec<bool>,
 ) -> Result<(Option<Rotation>, Option<Near>), Error> {
     let theta = names_of(json, of).theta;
     Ok(match of.places {
-        Places::Turned(usual) => (Some(turns::one(json, theta, usual, heads.size)?), None),
+        Places::Turned(usual) => (Some(turns::one(json, theta, usual, all.size)?), None),
         Places::TurnedTwice(kinds) => {
-            let [all, near] = kinds.rotations(json, heads.size)?;
-            let reach = kinds.reach(json, heads)?;
+            let [rotation, near_rotation] = kinds.rotations(json, [all, near])?;
             let near = Near {
-                reach,
-                layers: kinds.near(json, layers)?,
-                rotation: near,
+                reach: kinds.reach(json, near)?,
+                layers,
+                rotation: near_rotation,
+                heads: near,
             };
-            (Some(all), Some(near))
+            (Some(rotation), Some(near))
         }
         Places::Table | Places::Linear | Places::Padded(_) | Places::PaddedWithBias(_) => {
             (None, None)
@@ -130,53 +186,9 @@ fn turns_of(
     })
 }
 
-/// The heads of an encoder whose tokens have so many floats.
-fn heads(json: &Fields<'_>, of: &Architecture, hidden: u32) -> Result<Heads, Error> {
-    let names = names_of(json, of);
-    let most = match of.heads {
-        Share::Even => hidden,
-        Share::Own(_) => 1 << 10,
-    };
-    let count = json.whole(names.heads, 1..=most, None)?;
-    let Share::Own(usual) = of.heads else {
-        if !hidden.is_multiple_of(count) || hidden / count > MAX_HEAD {
-            let (size, floats) = (hidden.to_string(), MAX_HEAD.to_string());
-            let rule = [
-                "must divide ",
-                names.hidden,
-                " ",
-                &size,
-                " into heads of at most ",
-                &floats,
-                " floats",
-            ];
-            return Err(json.wrong(names.heads, json.get(names.heads), &rule.concat()));
-        }
-        return Ok(Heads::even(count, hidden));
-    };
-    const OF_KEYS: &str = "num_key_value_heads";
-    const BOTH_WAYS: &str = "use_bidirectional_attention";
-    let of_keys = json.whole(OF_KEYS, 1..=count, Some(count))?;
-    if !count.is_multiple_of(of_keys) {
-        let rule = ["must divide ", names.heads, " ", &count.to_string()];
-        return Err(json.wrong(OF_KEYS, json.get(OF_KEYS), &rule.concat()));
-    }
-    let size = json.whole("head_dim", 1..=MAX_HEAD, Some(usual))?;
-    let scaled = json.number("query_pre_attn_scalar", f64::from(size))?;
-    Ok(Heads {
-        of_keys,
-        #[expect(clippy::cast_possible_truncation, reason = "a factor in 32 bits")]
-        scale: Some((1.0 / scaled.sqrt()) as f32),
-        are_normed: true,
-        is_causal: !json.flag(BOTH_WAYS)?.unwrap_or(false),
-        ..Heads::even(count, count * size)
-    })
-}
-
 fn architecture(json: &Fields<'_>) -> Result<&'static Architecture, Error> {
-    const FIELD: &str = "model_type";
-    let Some(given) = json.text(FIELD)? else {
-        return Err(json.wrong(FIELD, None, "must be a string"));
+    let Some(given) = json.text(KIND)? else {
+        return Err(json.wrong(KIND, None, "must be a string"));
     };
     if given == "bert" && json.text(POSITIONS)? == Some("alibi") {
         return Ok(&JINA_V2);
@@ -186,7 +198,7 @@ fn architecture(json: &Fields<'_>) -> Result<&'static Architecture, Error> {
     found.ok_or_else(|| {
         let known = ARCHITECTURES.each_ref().map(|known| known.model_type);
         let known = ["only ", &known.join(", "), " are known"].concat();
-        json.unknown(FIELD, &known)
+        json.unknown(KIND, &known)
     })
 }
 
@@ -260,7 +272,7 @@ impl Family {
             ],
             Family::Gte => &["logn_attention_scale"],
             Family::Qwen3 => &["attention_bias", "use_sliding_window"],
-            Family::Gemma3 => &["attention_bias"],
+            Family::Gemma3 | Family::EmbeddingGemma2 => &["attention_bias"],
             _ => &[],
         }
     }

@@ -9,6 +9,7 @@ mod architectures;
 mod encoder;
 mod fields;
 mod files;
+mod heads;
 mod modules;
 mod prompts;
 mod rerankers;

@@ -115,22 +115,26 @@ impl Module<'_> {
             return Err(refuse(&name, "is missing, which modules.json names"))?;
         };
         match self.kind {
-            Kind::Pooling => config.pooling = pooling(&fields, config.hidden)?,
+            Kind::Pooling => config.pooling = pooling(&fields, config)?,
             _ => config.dense.push(dense(self.path, &fields)?),
         }
         Ok(())
     }
 }
 
-fn pooling(fields: &Fields<'_>, hidden: u32) -> Result<Pooling, Error> {
+fn pooling(fields: &Fields<'_>, config: &Config) -> Result<Pooling, Error> {
     const MODE: &str = "pooling_mode_";
     const MEAN: &str = "mean_tokens";
     fields.only("include_prompt", &Value::Flag(true))?;
     for field in ["word_embedding_dimension", "embedding_dimension"] {
         if let Some(width) = fields.get(field)
-            && width.as_whole() != Some(u64::from(hidden))
+            && width.as_whole() != Some(u64::from(config.pooled()))
         {
-            let rule = ["must be hidden_size of config.json, ", &hidden.to_string()];
+            let (name, floats) = match config.dense[..] {
+                [] => ("hidden_size", config.hidden),
+                _ => ("embedding_dim", config.pooled()),
+            };
+            let rule = ["must be ", name, " of config.json, ", &floats.to_string()];
             return Err(fields.wrong(field, Some(width), &rule.concat()));
         }
     }
@@ -155,7 +159,8 @@ fn pooling(fields: &Fields<'_>, hidden: u32) -> Result<Pooling, Error> {
     match modes[..] {
         [MEAN | "mean"] => Ok(Pooling::Mean),
         ["cls_token" | "cls"] => Ok(Pooling::Cls),
-        ["max_tokens" | "max"] => Ok(Pooling::Max),
+        // Behind the largest a product would not give what it gives in front.
+        ["max_tokens" | "max"] if config.dense.is_empty() => Ok(Pooling::Max),
         ["lasttoken"] => Ok(Pooling::LastToken),
         _ => {
             let modes = modes.iter().map(|mode| Value::Text((*mode).into()));

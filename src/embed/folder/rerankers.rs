@@ -129,7 +129,8 @@ fn by_head(json: &Fields<'_>, encoder: Config) -> Result<Config, Error> {
         | Family::Mpnet
         | Family::NomicBert
         | Family::JinaV3
-        | Family::Gemma3 => {
+        | Family::Gemma3
+        | Family::EmbeddingGemma2 => {
             let known = "only bert, roberta, xlm-roberta, modernbert, gte, new and qwen3 are known as rerankers";
             return Err(json.unknown("model_type", known));
         }

@@ -39,17 +39,26 @@ pub(super) struct Kinds {
     pub(super) usual_every: u32,
     /// The number of the layer that attends to all tokens, among as many layers as `every` says.
     pub(super) all_at: fn(u32) -> u32,
+    /// Whether the last layer attends to all tokens whatever is said.
+    pub(super) ends_with_all: bool,
     /// The field that says how many tokens a token attends to.
     pub(super) window: &'static str,
     /// What it says usually.
     pub(super) usual_window: u32,
+    /// How far away a neighbor may be by the window, on both sides.
+    pub(super) reach: fn(u32) -> u32,
 }
 
 impl Kinds {
-    /// The rotations of layers that attend to all tokens, and of those that attend to neighbors.
-    pub(super) fn rotations(&self, json: &Fields<'_>, size: u32) -> Result<[Rotation; 2], Error> {
+    /// The rotations of layers that attend to all tokens, and of those that attend to neighbors, by
+    /// their heads.
+    pub(super) fn rotations(
+        &self,
+        json: &Fields<'_>,
+        [all, near]: [Heads; 2],
+    ) -> Result<[Rotation; 2], Error> {
         let parameters = json.object(PARAMETERS)?;
-        let one = |kind: &str, (name, usual): (&str, f64)| {
+        let one = |kind: &str, (name, usual): (&str, f64), Heads { size, .. }: Heads| {
             let plain = Rotation {
                 theta: base(json, name, usual)?,
                 scale: 1.0,
@@ -66,11 +75,24 @@ impl Kinds {
                 None => Ok(plain),
             }
         };
-        Ok([one(ALL, self.thetas[0])?, one(NEAR, self.thetas[1])?])
+        Ok([
+            one(ALL, self.thetas[0], all)?,
+            one(NEAR, self.thetas[1], near)?,
+        ])
     }
 
     /// Whether each layer attends to neighbors.
     pub(super) fn near(&self, json: &Fields<'_>, layers: u32) -> Result<Vec<bool>, Error> {
+        let mut near = self.said(json, layers)?;
+        if self.ends_with_all
+            && let Some(last) = near.last_mut()
+        {
+            *last = false;
+        }
+        Ok(near)
+    }
+
+    fn said(&self, json: &Fields<'_>, layers: u32) -> Result<Vec<bool>, Error> {
         const TYPES: &str = "layer_types";
         match json.get(TYPES) {
             None => {
@@ -96,14 +118,14 @@ impl Kinds {
         }
     }
 
-    /// How far away a neighbor may be: half the window on both sides, or, in front of a token that
-    /// attends to none behind it, the whole window with the token in it.
+    /// How far away a neighbor may be: by the window on both sides, or, in front of a token that attends
+    /// to none behind it, the whole window with the token in it.
     pub(super) fn reach(&self, json: &Fields<'_>, heads: Heads) -> Result<u32, Error> {
         let least = u32::from(heads.is_causal);
         let window = json.whole(self.window, least..=u32::MAX, Some(self.usual_window))?;
         Ok(match heads.is_causal {
             true => window - 1,
-            false => window / 2,
+            false => (self.reach)(window),
         })
     }
 }

@@ -17,6 +17,7 @@ fn config() -> Config {
         hidden: 64,
         layers: 2,
         heads: Heads::even(2, 64),
+        score_scale: None,
         intermediate: 256,
         activation: Activation::Gelu,
         gate: None,
@@ -28,6 +29,8 @@ fn config() -> Config {
         first_position: 0,
         types: 2,
         word_scale: None,
+        per_layer_embedding: None,
+        are_layers_scaled: false,
         distance_bias: None,
         rotation: None,
         near: None,
@@ -60,8 +63,35 @@ fn modern() -> Config {
             reach: 4,
             layers: (0..1024).map(|layer| layer % 3 != 0).collect(),
             rotation: rotation(10_000.0),
+            heads: Heads::even(2, 64),
         }),
         ..config()
+    }
+}
+
+/// An encoder as EmbeddingGemma 2: heads of two sizes, norms around, per-layer embeddings.
+fn second_gemma() -> Config {
+    let own = Heads {
+        of_keys: 1,
+        norms: HeadNorms::All,
+        ..Heads::even(2, 64)
+    };
+    let modern = modern();
+    Config {
+        family: Family::EmbeddingGemma2,
+        heads: Heads { size: 48, ..own },
+        score_scale: Some(1.0),
+        norms: Norms {
+            kind: NormKind::Rms,
+            place: NormPlace::Around,
+            is_embedding_normed: false,
+            are_less_one: false,
+        },
+        word_scale: Some(8.0),
+        per_layer_embedding: Some(24),
+        are_layers_scaled: true,
+        near: modern.near.map(|near| Near { heads: own, ..near }),
+        ..modern
     }
 }
 
@@ -183,7 +213,7 @@ fn angles_grow_with_the_place() {
 /// The largest encoders of each kind fit a chain.
 #[test]
 fn layers_end_where_a_chain_is_full() {
-    for (config, least) in [(config(), 26), (modern(), 24)] {
+    for (config, least) in [(config(), 26), (modern(), 24), (second_gemma(), 24)] {
         let full = Config {
             layers: 1024,
             ..config
@@ -268,13 +298,14 @@ fn texts_of_all_lengths_are_one_program() {
 
 #[test]
 fn a_chain_survives_the_wire() {
-    let config = config();
-    let chain = forward(&config, Tokens::Ids(7), &homes(&config, Home::Resident)).unwrap();
-    assert_eq!(Chain::decode(&chain.encode()).unwrap(), chain);
-    assert_eq!(chain.constants() as usize, numbers(&config).len());
-    assert_eq!(chain.inputs().count(), 1 + weights(&config).len());
-    let result = chain.node(chain.outputs()[0]);
-    assert_eq!(result.shape.dims(), [config.hidden]);
+    for config in [config(), modern(), second_gemma()] {
+        let chain = forward(&config, Tokens::Ids(7), &homes(&config, Home::Resident)).unwrap();
+        assert_eq!(Chain::decode(&chain.encode()).unwrap(), chain);
+        assert_eq!(chain.constants() as usize, numbers(&config).len());
+        assert_eq!(chain.inputs().count(), 1 + weights(&config).len());
+        let result = chain.node(chain.outputs()[0]);
+        assert_eq!(result.shape.dims(), [config.hidden]);
+    }
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub struct EmbedderOptions {
     /// The floats that products of matrices are computed in. [`Arithmetic::F16`] takes a GPU with
     /// the feature `shader-f16`, and a model that is sound in it: the cosines of a few texts'
     /// vectors with those in 32 bits must be 0.9999 or more, unless
-    /// [`EmbedderOptions::verify`] is off, and Gemma 3 is refused, whose layers leave the range of
+    /// [`EmbedderOptions::verify`] is off, and Gemma is refused, whose layers leave the range of
     /// 16-bit floats. [`Arithmetic::Auto`] takes 32 bits in place of failing.
     /// [`Embedder::arithmetic`] tells the one in use. [`Arithmetic::F32`] unless set.
     pub arithmetic: Arithmetic,

@@ -185,7 +185,7 @@ impl SelfTest<'_, '_> {
         let (kept, whole) = (self.kept(stage), self.whole(stage)?);
         let mut calls = Vec::new();
         for pair in pairs {
-            let tokens = pair.kept.len() / self.config.hidden as usize;
+            let tokens = pair.kept.len() / self.config.staged() as usize;
             let call = |x: &[f32], weights: &[Tensor]| {
                 self.call(stage, tokens, &[bytemuck::cast_slice(x)], weights)
             };
@@ -228,7 +228,7 @@ impl SelfTest<'_, '_> {
         let count = u32::try_from(tokens).unwrap_or(u32::MAX);
         let floats = match stage {
             Stage::Vector => self.config.dimensions() as usize,
-            _ => tokens * self.config.hidden as usize,
+            _ => tokens * self.config.staged() as usize,
         };
         let chain = stage.chain(self.config, count, &homes)?;
         Ok(self.send(chain, given, weights, [tokens, floats]))

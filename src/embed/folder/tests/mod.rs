@@ -1,5 +1,9 @@
 use super::*;
-use crate::embed::{Activation, Bias, Config, DistanceBias, Family, Pooling};
+use crate::embed::{
+    Activation, Bias, Config, DistanceBias, Family, HeadNorms, Heads, Pooling, Sight,
+};
+
+mod second_gemma;
 
 const BERT: &str = r#"{"model_type": "bert", "hidden_size": 64, "num_attention_heads": 2,
     "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 128,
@@ -180,7 +184,10 @@ fn decoders_share_heads_of_keys() {
         ),
     ] {
         let Config {
-            heads, activation, ..
+            heads,
+            score_scale,
+            activation,
+            ..
         } = turned(json, x).unwrap();
         // What transformers takes where nothing is said.
         let usual = match json == QWEN {
@@ -191,9 +198,9 @@ fn decoders_share_heads_of_keys() {
         let (of_keys, size, scale, is_causal) = expected;
         assert_eq!((heads.count, heads.of_keys), (4, of_keys), "{x}");
         assert_eq!((heads.size, heads.is_causal), (size, is_causal), "{x}");
-        let found = f64::from(heads.scale.unwrap());
+        let found = f64::from(score_scale.unwrap());
         assert!((found - scale).abs() < 1e-8, "{x}: {found}");
-        assert!(heads.are_normed);
+        assert_eq!(heads.norms, HeadNorms::QueriesAndKeys);
     }
 }
 
