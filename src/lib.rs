@@ -36,31 +36,41 @@
     )
 )]
 
+#[cfg(feature = "engine")]
 pub mod batch;
+#[cfg(feature = "engine")]
 pub mod device;
+#[cfg(feature = "engine")]
 pub mod driver;
 pub mod embed;
 mod error;
 pub mod graph;
+#[cfg(feature = "engine")]
 pub mod kernel;
+#[cfg(feature = "engine")]
 pub mod ops;
+#[cfg(feature = "engine")]
 pub mod plan;
+#[cfg(feature = "engine")]
 pub mod program;
+#[cfg(feature = "engine")]
 pub mod session;
 pub mod tensor;
 
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(all(not(target_arch = "wasm32"), feature = "engine"))]
 mod native;
 #[cfg(all(target_arch = "wasm32", feature = "javascript"))]
 mod wasm;
 
+#[cfg(feature = "engine")]
 pub use batch::{BatchConfig, Capacity, Overflow, Policy, Preset, Priority};
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(all(not(target_arch = "wasm32"), feature = "engine"))]
 pub use device::{Adapter, AdapterKind};
+#[cfg(feature = "engine")]
 pub use device::{CpuReason, DeviceInfo};
 pub use error::{Code, Error};
 pub use graph::Mode;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(all(not(target_arch = "wasm32"), feature = "engine"))]
 pub use native::{
     Arithmetic, Attention, Axes, Batch, Blocking, Call, Clip, Config, DeviceEvent, Download,
     Embedder, EmbedderOptions, EmbedderStats, Embedding, Embeddings, EngineChoice, Filter,
@@ -70,8 +80,11 @@ pub use native::{
     Search, SizedProfile, SizesProfile, Spread, Storage, Tensor, TensorBuffer, TensorData, Value,
     Verification, VerifiedElement, VerifyCase, VerifyData, VerifyValue, Warmup, Watch, adapters,
 };
+#[cfg(feature = "engine")]
 pub use ops::search::{IndexConfig, Metric};
+#[cfg(feature = "engine")]
 pub use ops::{Field, State, clips};
+#[cfg(feature = "engine")]
 pub use session::{Facts, Measured, Model, Stats, TensorBytes, Tuning};
 
 /// Compiles what the README and the pages of `docs/` show.

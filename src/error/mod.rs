@@ -201,6 +201,7 @@ pub enum Error {
 
 impl Error {
     /// A call reads a tensor that was never filled.
+    #[cfg(feature = "engine")]
     pub(crate) fn tensor_missing() -> Error {
         Error::InvalidInput("a tensor has no data on this device; fill it first".into())
     }

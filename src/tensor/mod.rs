@@ -4,6 +4,7 @@
 mod arena;
 mod blocks;
 mod dtype;
+#[cfg(feature = "engine")]
 mod free_list;
 mod half_floats;
 mod packing;
@@ -11,6 +12,7 @@ mod vector;
 
 pub use arena::{Arena, Span};
 pub use dtype::{DType, Format};
+#[cfg(feature = "engine")]
 pub(crate) use free_list::Places;
 pub use packing::Packing;
 pub use vector::{pack_vector, unit_vector, vector_scale};

@@ -35,7 +35,7 @@ export class ByteReader {
   /** Throws unless the file was read to its end. */
   async end(): Promise<void> {
     while (this.rest.length === 0) {
-      const more = await this.file.read();
+      const more = await this.file.lend();
       if (more === undefined) return;
       this.rest = more;
     }
@@ -64,7 +64,7 @@ export class ByteReader {
 
   private async more(): Promise<void> {
     this.signal.throwIfAborted();
-    const more = await this.file.read();
+    const more = await this.file.lend();
     this.signal.throwIfAborted();
     if (more === undefined) {
       throw wrongFile(

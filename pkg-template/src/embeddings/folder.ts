@@ -103,15 +103,12 @@ class GivenFolder implements Folder {
     let rest: Uint8Array | undefined = isBytes
       ? (data as Uint8Array)
       : new Uint8Array(data as ArrayBuffer);
-    return {
-      size: rest.length,
-      read() {
-        const bytes = rest;
-        rest = undefined;
-        return Promise.resolve(bytes);
-      },
-      cancel() {},
+    const read = (): Promise<Uint8Array | undefined> => {
+      const bytes = rest;
+      rest = undefined;
+      return Promise.resolve(bytes);
     };
+    return { size: rest.length, read, lend: read, cancel() {} };
   }
 
   /** Files of the page are not revalidated, and not cached. */

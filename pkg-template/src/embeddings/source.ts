@@ -21,6 +21,8 @@ export interface OpenFile {
   readonly size: number | undefined;
   /** The next bytes; undefined at the end. */
   read(): Promise<Uint8Array | undefined>;
+  /** The same bytes, for whoever needs them only until the next ones are asked for. */
+  lend(): Promise<Uint8Array | undefined>;
   /** No more of it is wanted. */
   cancel(): void;
 }
@@ -60,23 +62,61 @@ export function failed(problem: string, cause: unknown): FramebatchError {
   );
 }
 
+/** Bytes that a stream is asked for at once: by one who lends them, and by one who gives them away. */
+const LENT = 1 << 18;
+const GIVEN = 1 << 16;
+
 /** A stream as a file; `broken` says what an error on the way means. */
 export function streamed(
   stream: ReadableStream<Uint8Array>,
   size: number | undefined,
   broken: (cause: unknown) => Error,
 ): OpenFile {
-  const reader = stream.getReader();
+  const { reader, next } = portionsOf(stream);
+  let lent = new ArrayBuffer(0);
+  const portion = async (buffer: ArrayBuffer) => {
+    try {
+      return await next(buffer);
+    } catch (cause) {
+      throw broken(cause);
+    }
+  };
   return {
     size,
-    async read() {
-      try {
-        return (await reader.read()).value;
-      } catch (cause) {
-        throw broken(cause);
-      }
+    read: () => portion(new ArrayBuffer(GIVEN)),
+    async lend() {
+      if (lent.byteLength === 0) lent = new ArrayBuffer(LENT);
+      const bytes = await portion(lent);
+      lent = (bytes?.buffer ?? lent) as ArrayBuffer;
+      return bytes;
     },
     // The cache reads the same bytes: an awaited cancellation would wait for the cache.
     cancel: () => void reader.cancel().catch(() => {}),
   };
+}
+
+/** The reader of a stream, and what gives its next bytes. */
+interface Portions {
+  readonly reader: ReadableStreamGenericReader;
+  next(buffer: ArrayBuffer): Promise<Uint8Array | undefined>;
+}
+
+/**
+ * Bytes come in the buffer that is given, where a stream takes one. What a stream makes itself stays
+ * until it is collected, and by then that may be as much as the whole file.
+ */
+function portionsOf(stream: ReadableStream<Uint8Array>): Portions {
+  try {
+    const reader = stream.getReader({ mode: "byob" });
+    return {
+      reader,
+      async next(buffer) {
+        const { done, value } = await reader.read(new Uint8Array(buffer));
+        return done ? undefined : (value as Uint8Array);
+      },
+    };
+  } catch {
+    const reader = stream.getReader();
+    return { reader, next: async () => (await reader.read()).value };
+  }
 }
