@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         paragraphs.len()
     );
 
-    let config = IndexConfig::new(embedder.config().hidden);
+    let config = IndexConfig::new(embedder.config().dimensions());
     let index = gpu.index(&vectors, config)?;
     let queries = embedder.with_prompt(embedder.prompt("query").unwrap_or_default());
     let query = queries.embed(question).wait()?;

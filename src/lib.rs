@@ -72,13 +72,14 @@ pub use error::{Code, Error};
 pub use graph::Mode;
 #[cfg(all(not(target_arch = "wasm32"), feature = "engine"))]
 pub use native::{
-    Arithmetic, Attention, Axes, Batch, Blocking, Call, Clip, Config, DeviceEvent, Download,
-    Embedder, EmbedderOptions, EmbedderStats, Embedding, Embeddings, EngineChoice, Filter,
-    Function, FunctionCall, FunctionResults, Gpu, Gpus, Hit, Index, Kernel, KernelDefinition,
-    KernelElement, KernelInput, Layer, LongTexts, ModelFiles, Number, Outcome, Parameter, Part,
-    Profile, Ranked, Ranking, Reranker, RerankerOptions, Results, RunAll, RunOutcome, Scores,
-    Search, SizedProfile, SizesProfile, Spread, Storage, Tensor, TensorBuffer, TensorData, Value,
-    Verification, VerifiedElement, VerifyCase, VerifyData, VerifyValue, Warmup, Watch, adapters,
+    Arithmetic, Attention, Axes, Batch, Blocking, Call, Clip, Config, Conversion, DeviceEvent,
+    Download, Embedder, EmbedderOptions, EmbedderStats, Embedding, Embeddings, EngineChoice,
+    Filter, Function, FunctionCall, FunctionResults, Gpu, Gpus, Hit, Index, Kernel,
+    KernelDefinition, KernelElement, KernelInput, Layer, LongTexts, ModelFiles, Number, Outcome,
+    Parameter, Part, Profile, Ranked, Ranking, Reranker, RerankerOptions, Results, RunAll,
+    RunOutcome, Scores, Search, SizedProfile, SizesProfile, Spread, Storage, Tensor, TensorBuffer,
+    TensorData, Value, Verification, VerifiedElement, VerifyCase, VerifyData, VerifyValue, Warmup,
+    Watch, adapters, convert,
 };
 #[cfg(feature = "engine")]
 pub use ops::search::{IndexConfig, Metric};

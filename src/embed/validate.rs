@@ -26,6 +26,10 @@ impl Config {
             ("intermediate_size", self.intermediate),
             ("vocab_size", self.vocab),
             ("max_position_embeddings", self.positions),
+            (
+                "hidden_size_per_layer_input",
+                self.per_layer_embedding.unwrap_or(1),
+            ),
         ];
         for (field, size) in sizes {
             if size == 0 {

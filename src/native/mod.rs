@@ -75,8 +75,8 @@ pub use clips::Clip;
 pub use config::{Config, EngineChoice};
 pub use device_event::DeviceEvent;
 pub use embedder::{
-    Arithmetic, Embedder, EmbedderOptions, EmbedderStats, Embedding, Embeddings, LongTexts,
-    ModelFiles, Ranked, Ranking, Reranker, RerankerOptions, Scores,
+    Arithmetic, Conversion, Embedder, EmbedderOptions, EmbedderStats, Embedding, Embeddings,
+    LongTexts, ModelFiles, Ranked, Ranking, Reranker, RerankerOptions, Scores, convert,
 };
 pub use gpu::Gpu;
 pub use gpus::{Gpus, adapters};

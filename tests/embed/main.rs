@@ -20,6 +20,7 @@ mod stall;
 
 mod arithmetic;
 mod compute;
+mod convert;
 mod converted;
 mod counts;
 mod families;

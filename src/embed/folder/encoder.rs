@@ -19,8 +19,8 @@ const MOST_TOKENS: u32 = 1 << 24;
 /// The most layers, of any encoder.
 const MOST_LAYERS: u32 = 1024;
 
-/// The most positions of a text.
-const MOST_POSITIONS: u32 = 1 << 20;
+/// The most positions of a text. Where no table has them, longer texts are cut.
+const MOST_POSITIONS: u32 = 1 << 16;
 
 /// The field that says of which architecture an encoder is.
 const KIND: &str = "model_type";
@@ -120,7 +120,12 @@ fn positions(json: &Fields<'_>, of: &Architecture, names: &Names) -> Result<[u32
         Some(usual) => 1 + json.whole("pad_token_id", 0..=MOST_TOKENS, Some(usual))?,
     };
     let from = first_position + 1;
-    let positions = json.whole(names.positions, from..=MOST_POSITIONS.max(from), None)?;
+    let most = match of.places {
+        Places::Turned(_) | Places::TurnedTwice(_) => u32::MAX,
+        _ => MOST_POSITIONS.max(from),
+    };
+    let positions = json.whole(names.positions, from..=most, None)?;
+    let positions = positions.min(MOST_POSITIONS.max(from));
     // Nomic's own code turns texts that are longer than these at another pace.
     let trained = json.whole("max_trained_positions", 1..=u32::MAX, Some(positions))?;
     Ok([first_position, positions.min(trained.max(from))])

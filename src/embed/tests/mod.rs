@@ -309,6 +309,17 @@ fn a_chain_survives_the_wire() {
 }
 
 #[test]
+fn per_layer_embeddings_have_floats() {
+    second_gemma().validate().unwrap();
+    let without = Config {
+        per_layer_embedding: Some(0),
+        ..second_gemma()
+    };
+    let expected = "config.json: hidden_size_per_layer_input must be at least 1, got 0";
+    assert_eq!(without.validate().unwrap_err().to_string(), expected);
+}
+
+#[test]
 fn sizes_that_cannot_work_are_refused() {
     let good = config();
     good.validate().unwrap();

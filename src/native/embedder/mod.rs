@@ -4,6 +4,8 @@
 //! What is computed is the matter of `embed`; when and where, that of the session.
 
 mod arithmetic;
+mod blocks;
+mod convert;
 mod embedding;
 mod encoder;
 mod files;
@@ -24,6 +26,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 pub use arithmetic::Arithmetic;
+pub use convert::{Conversion, convert};
 pub use embedding::Embedding;
 pub(super) use encoder::{Destination, Encoder};
 pub use files::ModelFiles;

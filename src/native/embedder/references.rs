@@ -5,7 +5,8 @@ use super::json::Json;
 use crate::embed::Config;
 use crate::error::Error;
 
-const NAME: &str = "framebatch.json";
+/// The file that they are in.
+pub(super) const NAME: &str = "framebatch.json";
 
 /// The tokens of a text, and the vector that it had before the folder was converted.
 pub(super) struct Reference {

@@ -117,10 +117,10 @@ impl<'a> StoredWeights<'a> {
 
 /// A file whose header was read.
 #[derive(Debug)]
-struct WeightFile<'a> {
+pub(super) struct WeightFile<'a> {
     name: String,
-    blob: Blob<'a>,
-    header: Metadata,
+    pub(super) blob: Blob<'a>,
+    pub(super) header: Metadata,
     /// Where the data begins.
     data: u64,
     prefix: &'static str,
@@ -137,11 +137,11 @@ enum Kind {
 }
 
 /// Elements of a block.
-const BLOCK: u32 = 64;
+pub(super) const BLOCK: u32 = 64;
 
 impl<'a> WeightFile<'a> {
     /// Reads the header and checks it against the length of the file.
-    fn open(files: &ModelFiles<'a>, name: &str) -> Result<WeightFile<'a>, Error> {
+    pub(super) fn open(files: &ModelFiles<'a>, name: &str) -> Result<WeightFile<'a>, Error> {
         let Some(mut blob) = files.open(name)? else {
             return Err(refuse(name, "is missing"));
         };
@@ -183,6 +183,18 @@ impl<'a> WeightFile<'a> {
             data,
             prefix: "",
         })
+    }
+
+    /// The elements' type, the shape and the bytes of a tensor of this name, which is there.
+    pub(super) fn whole(&mut self, name: &str) -> Result<(Dtype, Vec<usize>, Vec<u8>), Error> {
+        let Some(info) = self.header.info(name) else {
+            return Err(refuse(&self.name, &named(name, "is missing")));
+        };
+        let (begin, end) = info.data_offsets;
+        let (dtype, shape) = (info.dtype, info.shape.clone());
+        let mut bytes = vec![0; end - begin];
+        self.blob.read(self.data + begin as u64, &mut bytes)?;
+        Ok((dtype, shape, bytes))
     }
 
     /// Looks for the prefix that the names of an encoder's tensors have, by the first of them.

@@ -44,7 +44,7 @@ fn heads_may_have_sizes_by_what_they_attend_to() {
         assert_eq!(config.word_scale, Some(8.0));
         assert_eq!(config.per_layer_embedding, Some(512));
         assert!(config.are_layers_scaled && !config.norms.are_less_one);
-        assert_eq!((config.dimensions(), config.positions), (768, 1 << 18));
+        assert_eq!((config.dimensions(), config.positions), (768, 1 << 16));
     }
     let two_sizes = r#""layer_types": ["full_attention", "sliding_attention", "sliding_attention",
         "full_attention"], "per_layer_config": {"0": {"head_dim": 48}}"#;
