@@ -1,7 +1,7 @@
 //! The attention of a layer: products around it, norms of heads, and turned queries and keys.
 
 use super::config::{HeadNorms, Heads, Sight};
-use super::forward::{END, Pass, refuse};
+use super::pass::{END, Pass, refuse};
 use crate::error::Error;
 use crate::graph::chain;
 use crate::graph::shape::Shape;

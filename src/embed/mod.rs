@@ -9,6 +9,7 @@ mod config;
 mod fidelity;
 mod forward;
 mod names;
+mod pass;
 mod per_layer;
 mod positions;
 mod stages;

@@ -5,62 +5,17 @@
 //! The projections of all layers are one matrix in the file. Each layer takes its rows of it, so
 //! that the embeddings of other layers are never in memory.
 
-use super::forward::{END, Pass};
-use super::weights::{List, Role, part, products};
-use super::{Bias, Config};
+use super::config::{Bias, Config};
+use super::pass::{END, Pass, PerLayer, refuse};
 use crate::error::Error;
 use crate::graph::chain::Norm;
 use crate::graph::{BinaryFn, NodeId};
-
-/// Adds the tensors of per-layer embeddings that layers share.
-pub(super) fn shared(list: &mut List<'_>) {
-    let config = list.config;
-    let Some(floats) = config.per_layer_embedding else {
-        return;
-    };
-    let projections = [config.layers * floats, config.hidden];
-    let projection = part(&["ple.per_layer_model_projection.weight"], &projections);
-    list.push(Role::Matrix, vec![projection], &projections);
-    let norm = part(&["ple.per_layer_projection_norm.weight"], &[floats]);
-    list.push(Role::Vector, vec![norm], &[floats]);
-}
-
-/// Adds a layer's own tensors, whose names `of` puts the layer in front of.
-pub(super) fn own(list: &mut List<'_>, of: impl Fn(&&str) -> String) {
-    let config = list.config;
-    let hidden = config.hidden;
-    if let Some(floats) = config.per_layer_embedding {
-        let gate = of(&"ple_block.per_layer_input_gate");
-        list.linear(&[gate], products(&[floats], hidden, Bias::Absent));
-        let mix = of(&"ple_block.per_layer_projection");
-        list.linear(&[mix], products(&[hidden], floats, Bias::Absent));
-        list.norm(&of(&"ple_block.post_per_layer_input_norm"));
-    }
-    if config.are_layers_scaled {
-        let scale = part(&[&of(&"layer_scalar")], &[1]);
-        list.push(Role::Vector, vec![scale], &[1]);
-    }
-}
 
 /// What products with the rows of a layer are multiplied by.
 #[expect(clippy::cast_precision_loss, reason = "at most 2^16")]
 pub(super) fn scale(config: &Config) -> Option<f32> {
     let has_scale = config.per_layer_embedding.is_some();
     has_scale.then(|| 1.0 / (config.hidden as f32).sqrt())
-}
-
-/// What layers read of per-layer embeddings.
-#[derive(Clone, Copy)]
-pub(super) struct PerLayer {
-    pub(super) floats: u32,
-    /// What products with the rows of a layer are multiplied by.
-    pub(super) scale: NodeId,
-    /// The rows of all layers, once they are taken.
-    pub(super) projections: Option<NodeId>,
-    /// The weights of the norm behind that.
-    pub(super) norm: Option<NodeId>,
-    /// What went to the first layer.
-    pub(super) first: Option<NodeId>,
 }
 
 impl Pass<'_> {
@@ -120,7 +75,7 @@ impl Pass<'_> {
     fn per_layer_embedding(&mut self, of: PerLayer, number: u32) -> Result<NodeId, Error> {
         let (Some(projections), Some(norm), Some(first)) = (of.projections, of.norm, of.first)
         else {
-            return Err(super::forward::refuse("per-layer embeddings lack a tensor"));
+            return Err(refuse("per-layer embeddings lack a tensor"));
         };
         let from = (number * of.floats) as i32;
         let rows = (from, from + of.floats as i32, 1);

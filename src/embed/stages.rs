@@ -2,7 +2,7 @@
 //! a time. One after another they compute what [`forward`](super::forward) does at once.
 
 use super::config::Config;
-use super::forward::{Pass, refuse};
+use super::pass::{Pass, refuse};
 use super::weights::{behind, embedded, layer, shared, tables, weights};
 use crate::error::Error;
 use crate::graph::chain::{Chain, Home};

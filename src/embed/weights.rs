@@ -4,7 +4,7 @@
 //! A family is a row of a table of names.
 
 use super::config::{Bias, Config, DistanceBias, HeadNorms, Heads, NormPlace, Sight, Source};
-use super::{per_layer, positions};
+use super::positions;
 
 /// The part that a tensor plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +167,7 @@ pub(super) fn shared(config: &Config) -> Vec<Weight> {
             list.push(Role::Angles(sight), Vec::new(), &dims);
         }
     }
-    per_layer::shared(&mut list);
+    per_layer_shared(&mut list);
     list.weights
 }
 
@@ -240,8 +240,38 @@ pub(super) fn layer(config: &Config, number: u32) -> Vec<Weight> {
             }
         }
     }
-    per_layer::own(&mut list, of);
+    per_layer_own(&mut list, of);
     list.weights
+}
+
+/// Adds the tensors of per-layer embeddings that layers share.
+fn per_layer_shared(list: &mut List<'_>) {
+    let config = list.config;
+    let Some(floats) = config.per_layer_embedding else {
+        return;
+    };
+    let projections = [config.layers * floats, config.hidden];
+    let projection = part(&["ple.per_layer_model_projection.weight"], &projections);
+    list.push(Role::Matrix, vec![projection], &projections);
+    let norm = part(&["ple.per_layer_projection_norm.weight"], &[floats]);
+    list.push(Role::Vector, vec![norm], &[floats]);
+}
+
+/// Adds a layer's own tensors, whose names `of` puts the layer in front of.
+fn per_layer_own(list: &mut List<'_>, of: impl Fn(&&str) -> String) {
+    let config = list.config;
+    let hidden = config.hidden;
+    if let Some(floats) = config.per_layer_embedding {
+        let gate = of(&"ple_block.per_layer_input_gate");
+        list.linear(&[gate], products(&[floats], hidden, Bias::Absent));
+        let mix = of(&"ple_block.per_layer_projection");
+        list.linear(&[mix], products(&[hidden], floats, Bias::Absent));
+        list.norm(&of(&"ple_block.post_per_layer_input_norm"));
+    }
+    if config.are_layers_scaled {
+        let scale = part(&[&of(&"layer_scalar")], &[1]);
+        list.push(Role::Vector, vec![scale], &[1]);
+    }
 }
 
 /// The tensors of what is behind the last layer.
@@ -266,8 +296,8 @@ pub(super) fn behind(config: &Config) -> Vec<Weight> {
 }
 
 /// Tensors of an encoder, in order.
-pub(super) struct List<'a> {
-    pub(super) config: &'a Config,
+struct List<'a> {
+    config: &'a Config,
     weights: Vec<Weight>,
 }
 
@@ -279,7 +309,7 @@ impl List<'_> {
         }
     }
 
-    pub(super) fn push(&mut self, role: Role, parts: Vec<Part>, dims: &[u32]) {
+    fn push(&mut self, role: Role, parts: Vec<Part>, dims: &[u32]) {
         self.weights.push(Weight {
             role,
             source: Source::Encoder,
@@ -289,7 +319,7 @@ impl List<'_> {
     }
 
     /// Layers of these names as one.
-    pub(super) fn linear(&mut self, layers: &[String], products: Products<'_>) {
+    fn linear(&mut self, layers: &[String], products: Products<'_>) {
         let Products {
             outputs,
             inputs,
@@ -305,7 +335,7 @@ impl List<'_> {
         }
     }
 
-    pub(super) fn norm(&mut self, of: &str) {
+    fn norm(&mut self, of: &str) {
         let dims = [self.config.hidden];
         let weights = match self.config.norms.are_less_one {
             true => Role::LessOne,
@@ -319,7 +349,7 @@ impl List<'_> {
 }
 
 /// Products of the same vector, side by side.
-pub(super) struct Products<'a> {
+struct Products<'a> {
     /// Floats that come out of each.
     outputs: &'a [u32],
     /// Floats that go in.
@@ -328,7 +358,7 @@ pub(super) struct Products<'a> {
     bias: Bias,
 }
 
-pub(super) fn products(outputs: &[u32], inputs: u32, bias: Bias) -> Products<'_> {
+fn products(outputs: &[u32], inputs: u32, bias: Bias) -> Products<'_> {
     Products {
         outputs,
         inputs,
@@ -336,7 +366,7 @@ pub(super) fn products(outputs: &[u32], inputs: u32, bias: Bias) -> Products<'_>
     }
 }
 
-pub(super) fn part(name: &[&str], dims: &[u32]) -> Part {
+fn part(name: &[&str], dims: &[u32]) -> Part {
     Part {
         name: name.concat(),
         dims: dims.to_vec(),

@@ -202,10 +202,11 @@ fn a_place_is_not_given_away_while_a_batch_samples_it() {
     engines::in_time(|| {
         for gpu in both_in_chunks() {
             let old = wide(&gpu, 1.0);
-            let first = gpu.lerp(&[0.0; 4], &[1.0; 4], 0.5);
+            // On a small device the long call sends both.
+            let stall = Stall::prepared(gpu.lerp(&[0.0; 4], &[1.0; 4], 0.5));
             let given_up = old.sample(&vec![0.0; 12_000], Wrap::Clamp);
             // The worker has answered what the first chunk holds; others are still to come.
-            let stall = Stall::behind(&gpu, first);
+            let stall = stall.reached(&gpu);
             let chunks = gpu.stats().pieces;
             drop((given_up, old));
             // The new clip's words would be taken for addresses of the old clip's lanes.

@@ -37,6 +37,12 @@ impl Stall {
 
     /// Stalls it as soon as it has answered a call.
     pub(crate) fn behind(gpu: &Gpu, call: Call<f32>) -> Stall {
+        Stall::prepared(call).reached(gpu)
+    }
+
+    /// A stall behind a call, for whoever makes calls that may send the first one before it is
+    /// [`reached`](PreparedStall::reached).
+    pub(crate) fn prepared(call: Call<f32>) -> PreparedStall {
         let (release, released) = sync_channel(0);
         let (reached, is_reached) = sync_channel(1);
         let waker = Waker::from(Arc::new(Blocker {
@@ -49,11 +55,27 @@ impl Stall {
             matches!(state, Poll::Pending),
             "open it with a manual policy"
         );
-        gpu.flush();
-        is_reached.recv().expect("the worker gets there");
-        Stall {
-            _release: release,
-            _call: call,
+        PreparedStall {
+            is_reached,
+            stall: Stall {
+                _release: release,
+                _call: call,
+            },
         }
+    }
+}
+
+/// A stall whose call may wait still.
+pub(crate) struct PreparedStall {
+    is_reached: Receiver<()>,
+    stall: Stall,
+}
+
+impl PreparedStall {
+    /// Sends what waits, and returns when the worker is stalled.
+    pub(crate) fn reached(self, gpu: &Gpu) -> Stall {
+        gpu.flush();
+        self.is_reached.recv().expect("the worker gets there");
+        self.stall
     }
 }
