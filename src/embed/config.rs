@@ -141,10 +141,10 @@ pub enum DistanceBias {
 pub enum HeadNorms {
     /// No head is normed.
     Absent,
-    /// Those of queries and keys are (Henry and others, Query-Key Normalization for Transformers,
-    /// 2020), and have weights.
+    /// Heads of queries and keys are normed, with weights (Henry and others, Query-Key
+    /// Normalization for Transformers, 2020).
     QueriesAndKeys,
-    /// The same, and those of values, which have no weights.
+    /// Heads of queries and keys are normed with weights, and heads of values without.
     All,
 }
 
@@ -158,7 +158,7 @@ pub struct Heads {
     pub of_keys: u32,
     /// Floats of a head.
     pub size: u32,
-    /// Which heads are normed.
+    /// The norms of heads.
     pub norms: HeadNorms,
     /// Whether a token attends to none behind it.
     pub is_causal: bool,
@@ -477,11 +477,7 @@ impl Config {
     /// Floats of a token that go from one stage of the forward pass to the next: per-layer embeddings
     /// are computed from what went to the first layer.
     pub fn staged(&self) -> u32 {
-        let vectors = if self.per_layer_embedding.is_some() {
-            2
-        } else {
-            1
-        };
+        let vectors = 1 + u32::from(self.per_layer_embedding.is_some());
         self.hidden.saturating_mul(vectors)
     }
 

@@ -50,9 +50,9 @@ declare module "../session/session.js" {
      * The folder is read as sentence-transformers reads it: without `modules.json`
      * embeddings are the mean of the tokens, not normalized. Architectures are BERT,
      * RoBERTa, XLM-RoBERTa, DistilBERT, MPNet, ModernBERT, NomicBERT, GTE, those of
-     * jina-embeddings-v2 and v3, Qwen3, Gemma 3 and EmbeddingGemma 2. Tokenizers beyond WordPiece (Unigram,
-     * BPE) are a WebAssembly file of their own, which is fetched then. A model whose
-     * tokenizer is not known, or that comes without one, takes `embedIds`.
+     * jina-embeddings-v2 and v3, Qwen3, Gemma 3 and EmbeddingGemma 2. Tokenizers beyond
+     * WordPiece (Unigram, BPE) are a WebAssembly file of their own, which is fetched then. A
+     * model whose tokenizer is not known, or that comes without one, takes `embedIds`.
      *
      * Rejects with `invalid-input` for a file that is missing, truncated or wrong,
      * naming file, field or tensor and both shapes; with `unsupported` for another kind

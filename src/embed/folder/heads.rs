@@ -20,7 +20,7 @@ pub(super) struct Sizes<'a> {
 
 /// The heads of all layers.
 pub(super) struct All {
-    /// Those of layers that attend to all tokens, and those of layers that attend to neighbors.
+    /// The heads of layers that attend to all tokens, and of layers that attend to neighbors.
     pub(super) by_sight: [Heads; 2],
     /// What products of queries and keys are multiplied by, if anything says so.
     pub(super) score_scale: Option<f32>,

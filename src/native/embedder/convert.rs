@@ -194,7 +194,7 @@ impl Folders<'_> {
     /// gives a number.
     fn references(&self) -> Result<Vec<Value>, Error> {
         if self.is_reranker()? {
-            // It is loaded all the same, which says what its folder lacks.
+            // Loading says what the folder of a reranker lacks.
             let options = RerankerOptions {
                 verify: false,
                 ..RerankerOptions::default()

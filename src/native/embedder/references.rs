@@ -5,7 +5,7 @@ use super::json::Json;
 use crate::embed::Config;
 use crate::error::Error;
 
-/// The file that they are in.
+/// The file of a converted folder that has such vectors.
 pub(super) const NAME: &str = "framebatch.json";
 
 /// The tokens of a text, and the vector that it had before the folder was converted.
