@@ -6,7 +6,6 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
-import { openPage } from "../../tools/browser.mjs";
 import { serve } from "../../tools/serve.mjs";
 import { openSite } from "./site.mjs";
 
@@ -103,7 +102,7 @@ function newFolder() {
 /** A page whose cache is empty, for `use`. */
 async function open(use) {
   complaints = [];
-  page = await openPage(site.browser, (text) => {
+  page = await site.open((text) => {
     if (!/404|503|Failed to load|CORS|NetworkError/.test(text)) {
       complaints.push(text);
     }
@@ -271,7 +270,7 @@ test("two pages that load at once, and a load that is given up, leave one whole 
       });
     assert.equal(await entries(), 0);
     folder.answers = {};
-    const second = await openPage(site.browser, (text) => {
+    const second = await site.open((text) => {
       if (!/404/.test(text)) complaints.push(text);
     });
     await second.goto(own.url);

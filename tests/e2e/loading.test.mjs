@@ -3,7 +3,6 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openPage } from "../../tools/browser.mjs";
 import { serve } from "../../tools/serve.mjs";
 import { openSite } from "./site.mjs";
 
@@ -47,7 +46,7 @@ async function look(options, query = "") {
   const mounts = { "/pkg/": "pkg", "/": "tests/e2e/pages" };
   const server = await serve(mounts, options);
   // Browsers write to the console what they cannot get.
-  const page = await openPage(site.browser, () => {});
+  const page = await site.open(() => {});
   try {
     const asked = [];
     page.on("request", (request) => {

@@ -5,7 +5,7 @@
 // of the site.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { BROWSER, launch, openPage } from "../../tools/browser.mjs";
 import { serve } from "../../tools/serve.mjs";
 
@@ -46,15 +46,19 @@ export const WIDTHS =
 /** How tests of values on an engine are added: the GPU's are such tests. */
 export const testOn = (engine) => (engine === "gpu" ? heavyTest : test);
 
-/** A server of `mounts` and a browser, for as long as the tests of a file run. */
+/**
+ * A server of `mounts` and a browser from the first page on, for as long as the tests of a file
+ * run: a file whose tests are all the other browser's starts neither, which nobody would end.
+ */
 function openServer(mounts, options, headers = {}) {
+  let started;
   let browser;
   let server;
 
-  before(async () => {
+  const start = async () => {
     server = await serve(mounts, { headers: () => headers });
     browser = await launch(options);
-  });
+  };
   after(async () => {
     await browser?.close();
     await server?.close();
@@ -67,6 +71,12 @@ function openServer(mounts, options, headers = {}) {
     get server() {
       return server;
     },
+
+    /** A page that tells everything it complains of to `report`. */
+    async open(report) {
+      await (started ??= start());
+      return openPage(browser, report);
+    },
   };
 }
 
@@ -78,8 +88,7 @@ export function openBuilt(beside = {}, headers) {
       return at.server.url;
     },
 
-    /** A page that tells everything it complains of to `report`. */
-    open: (report) => openPage(at.browser, report),
+    open: at.open,
   };
 }
 
@@ -104,6 +113,8 @@ export function openSite(options) {
       return at.browser;
     },
 
+    open: at.open,
+
     /**
      * Opens the page at `path` from `host`, `prepare`d before its scripts run, hands it to
      * `use`, closes it, and fails if it complained of more than it `may`.
@@ -113,7 +124,7 @@ export function openSite(options) {
       { prepare, host = "127.0.0.1", path = "/", may = NOISE } = {},
     ) {
       const complaints = [];
-      const page = await openPage(at.browser, (text) => {
+      const page = await at.open((text) => {
         if (!may.test(text)) complaints.push(text);
       });
       if (prepare) await page.evaluateOnNewDocument(prepare);

@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openPage } from "../../tools/browser.mjs";
 import { serve } from "../../tools/serve.mjs";
 import { openSite } from "./site.mjs";
 
@@ -32,7 +31,7 @@ for (const [name, headers, isolated] of PAGES) {
     const mounts = { "/pkg/": "pkg", "/": "tests/e2e/pages" };
     const server = await serve(mounts, { headers: () => headers });
     const complaints = [];
-    const page = await openPage(site.browser, (text) => complaints.push(text));
+    const page = await site.open((text) => complaints.push(text));
     try {
       const requests = new Set();
       page.on("request", (request) => requests.add(request.url()));
