@@ -1,6 +1,7 @@
 // wasm-opt, as the package is made with it.
 
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 
 // What rustc turns on for wasm32-unknown-unknown, by wasm-opt's names.
 const FEATURES = [
@@ -32,18 +33,18 @@ const SMALL = [
 
 /** Optimises a module for size; `features` are what it has besides, `more` is for wasm-opt. */
 export function optimize(from, to, features, more) {
-  run(features, [...SMALL, ...more, from, "-o", to]);
+  return run(features, [...SMALL, ...more, from, "-o", to]);
 }
 
 /** Sorts a module's functions by their names, and drops these. */
 export function arrange(from, to, features) {
   const passes = ["--reorder-functions-by-name", "--strip-debug"];
-  run(features, [...passes, from, "-o", to]);
+  return run(features, [...passes, from, "-o", to]);
 }
 
 function run(features, rest) {
   const enabled = [...FEATURES, ...features];
-  execFileSync("wasm-opt", [
+  return promisify(execFile)("wasm-opt", [
     ...enabled.map((feature) => `--enable-${feature}`),
     ...rest,
   ]);

@@ -146,9 +146,11 @@ const PAPERS = {
 };
 
 /** The texts of the tools that make the WebAssembly what it is. */
-const TOOLS = readdirSync("tools")
-  .filter((name) => name.endsWith(".mjs") && name !== "package.mjs")
-  .map((name) => readFileSync(join("tools", name), "utf8"))
+const TOOLS = [
+  ...["optimize", "reorder-functions", "shorten-imports", "strip-locations"],
+  ...["strip-panic-texts", "strip-panics", "wasm-sections"],
+]
+  .map((name) => readFileSync(join("tools", `${name}.mjs`), "utf8"))
   .join();
 
 const [glue, scalar, embeddings, tokenizers, face, target] = process.argv
@@ -157,20 +159,20 @@ const [glue, scalar, embeddings, tokenizers, face, target] = process.argv
 rmSync(target, { recursive: true, force: true });
 mkdirSync(join(target, "wasm"), { recursive: true });
 
-const text = assemble(glue, "framebatch", "framebatch_bg.wasm", ["simd"]);
-if (assemble(scalar, "framebatch", "framebatch_bg_scalar.wasm", []) !== text) {
+// At once: each is optimised on one core.
+const [text, scalarText, ...others] = await Promise.all([
+  assemble(glue, "framebatch", "framebatch_bg.wasm", ["simd"]),
+  assemble(scalar, "framebatch", "framebatch_bg_scalar.wasm", []),
+  assemble(embeddings, "embeddings", "embeddings_bg.wasm", []),
+  assemble(tokenizers, "tokenizers", "tokenizers_bg.wasm", []),
+]);
+if (scalarText !== text) {
   throw new Error("the builds with and without vectors differ in their glue");
 }
 const glues = {
   framebatch: [glue, text],
-  embeddings: [
-    embeddings,
-    assemble(embeddings, "embeddings", "embeddings_bg.wasm", []),
-  ],
-  tokenizers: [
-    tokenizers,
-    assemble(tokenizers, "tokenizers", "tokenizers_bg.wasm", []),
-  ],
+  embeddings: [embeddings, others[0]],
+  tokenizers: [tokenizers, others[1]],
 };
 for (const [name, [folder, text]] of Object.entries(glues)) {
   const file = join(folder, `${name}.short.js`);
@@ -224,7 +226,7 @@ function manifest() {
  * Optimises what a build of `crate` left in `folder`; the glue that fits it. That takes minutes,
  * so what came of the same files by the same tools is kept beside them.
  */
-function assemble(folder, crate, name, features) {
+async function assemble(folder, crate, name, features) {
   const file = join(target, "wasm", name);
   const built = readFileSync(join(folder, `${crate}_bg.wasm`));
   const kept = join(folder, `${crate}.packaged.json`);
@@ -237,17 +239,17 @@ function assemble(folder, crate, name, features) {
     writeFileSync(file, Buffer.from(last.wasm, "base64"));
     return last.glue;
   }
-  const glue = optimized(file, built, folder, crate, features);
+  const glue = await optimized(file, built, folder, crate, features);
   const wasm = readFileSync(file, "base64");
   writeFileSync(kept, JSON.stringify({ key, wasm, glue }));
   return glue;
 }
 
-function optimized(file, built, folder, crate, features) {
+async function optimized(file, built, folder, crate, features) {
   const trapping = join(folder, `${crate}.trap.wasm`);
   writeFileSync(trapping, emptied(built, TRAPS[crate]));
-  optimize(trapping, file, features, STRIPPED);
-  order(file, features);
+  await optimize(trapping, file, features, STRIPPED);
+  await order(file, features);
   const short = shorten(
     readFileSync(file),
     readFileSync(join(folder, `${crate}.js`), "utf8"),

@@ -26,11 +26,11 @@ const WINDOW = 32_000;
 const HASH_BITS = 18;
 
 /** Orders the functions of the module in `file`, which has these features. */
-export function order(file, features) {
+export async function order(file, features) {
   const wasm = readFileSync(file);
   const named = `${file}.named`;
   writeFileSync(named, rename(wasm));
-  arrange(named, file, features);
+  await arrange(named, file, features);
   rmSync(named);
 }
 

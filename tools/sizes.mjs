@@ -33,7 +33,7 @@ const crate = process.argv[2] ?? "framebatch";
 const [folder, features] = CRATES[crate];
 const work = mkdtempSync(join(tmpdir(), "sizes-"));
 const file = join(work, "named.wasm");
-optimize(`target/${folder}/${crate}.trap.wasm`, file, features, ["-g"]);
+await optimize(`target/${folder}/${crate}.trap.wasm`, file, features, ["-g"]);
 const wasm = readFileSync(file);
 rmSync(work, { recursive: true });
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """ONNX graphs of encoders for transformers.js, as `make_onnx.py` makes them, without weights.
 
-usage: make_graphs.py OUT
+usage: make_graphs.py OUT [LAYERS]
 
-It writes OUT/MODEL/{config.json,tensors.json,onnx/model.onnx} for each model of benches/rival/cpu.
-Every weight is external data in a file of its own, whose name is the tensor's in the Hugging Face
-folder; tensors.json says their sizes, and which are kept transposed. Whoever runs the graph gives
-the floats. Needs onnx and safetensors.
+It writes OUT/MODEL/{config.json,tensors.json,onnx/model.onnx} for each model of benches/rival/drawn,
+and onnx/model_fp16.onnx of those that compute in 16 bits. Every weight is external data in a file of
+its own, whose name is the tensor's in the Hugging Face folder; tensors.json says their sizes, which
+are kept transposed, and what is added to them. Whoever runs the graph gives the floats. With LAYERS
+models have no more of them: for a look at answers where there is no GPU. Needs onnx and safetensors.
 """
 
 import json
@@ -16,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
+import decoders
 import make_onnx
 
 BERT = {
@@ -32,6 +34,13 @@ BERT = {
     "intermediate_size": 1536,
 }
 MINILM = {**BERT, "num_hidden_layers": 6, "vocab_size": 30_522}
+DECODER = {
+    "rms_norm_eps": 1e-6,
+    "max_position_embeddings": 2048,
+    "pad_token_id": 0,
+    "type_vocab_size": 1,
+    "vocab_size": 30_000,
+}
 CONFIGS = {
     # all-MiniLM-L6-v2, multilingual-e5-small, all-mpnet-base-v2, ms-marco-MiniLM-L6-v2.
     "minilm": {**MINILM, "architectures": ["BertModel"]},
@@ -56,6 +65,34 @@ CONFIGS = {
         "id2label": {"0": "LABEL_0"},
         "label2id": {"LABEL_0": 0},
     },
+    # EmbeddingGemma and Qwen3-Embedding-0.6B, with fewer words: what a text costs is the same.
+    "gemma": {
+        "model_type": "gemma3_text",
+        "architectures": ["Gemma3TextModel"],
+        "hidden_size": 768,
+        "intermediate_size": 1152,
+        "num_attention_heads": 3,
+        "num_key_value_heads": 1,
+        "head_dim": 256,
+        "num_hidden_layers": 24,
+        "sliding_window": 512,
+        "sliding_window_pattern": 6,
+        "use_bidirectional_attention": True,
+        "query_pre_attn_scalar": 256,
+        **DECODER,
+    },
+    "qwen": {
+        "model_type": "qwen3",
+        "architectures": ["Qwen3Model"],
+        "hidden_size": 1024,
+        "intermediate_size": 3072,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "num_hidden_layers": 28,
+        "rope_theta": 1_000_000,
+        **DECODER,
+    },
 }
 
 MPNET_NAMES = {
@@ -70,8 +107,9 @@ MPNET_NAMES = {
 class Drawn(make_onnx.Graph):
     """A graph whose weights are sizes."""
 
-    def __init__(self, config):
-        super().__init__(shapes(config), np.float32)
+    def __init__(self, config, dtype=np.float32):
+        sizes = decoders.shapes(config) if is_decoder(config) else shapes(config)
+        super().__init__(sizes, dtype)
         self.config, self.tensors = config, {}
 
     def place(self, name):
@@ -83,19 +121,25 @@ class Drawn(make_onnx.Graph):
             name = name if name.startswith("classifier") else "bert." + name
         return name
 
-    def weight(self, name, transposed=False):
+    def weight(self, name, transposed=False, plus=0):
         shape = self.weights[name]
         kept = name + ".T" if transposed else name
         if kept not in self.constants:
-            tensor = TensorProto(name=kept, data_type=TensorProto.FLOAT)
+            kind = TensorProto.FLOAT16 if self.dtype == np.float16 else TensorProto.FLOAT
+            length = np.dtype(self.dtype).itemsize * prod(shape)
+            tensor = TensorProto(name=kept, data_type=kind)
             tensor.dims.extend(reversed(shape) if transposed else shape)
             tensor.data_location = TensorProto.EXTERNAL
             place = self.place(name)
-            for key, value in (("location", place), ("offset", "0"), ("length", str(4 * prod(shape)))):
+            for key, value in (("location", place), ("offset", "0"), ("length", str(length))):
                 tensor.external_data.add(key=key, value=value)
             self.constants[kept] = tensor
-            self.tensors[place] = {"name": place, "shape": shape, "transposed": transposed}
+            self.tensors[place] = {"name": place, "shape": shape, "transposed": transposed, "plus": plus}
         return kept
+
+
+def is_decoder(config):
+    return "head_dim" in config
 
 
 def shapes(config):
@@ -131,16 +175,20 @@ def shapes(config):
     return sizes
 
 
-def main(target):
+def main(target, layers=None):
     for name, config in CONFIGS.items():
-        graph = Drawn(config)
-        model = make_onnx.graph_of(graph, config)
+        config = {**config, "num_hidden_layers": int(layers or config["num_hidden_layers"])}
         folder = target / name
         (folder / "onnx").mkdir(parents=True, exist_ok=True)
         (folder / "config.json").write_text(json.dumps(config))
+        for dtype, file in [(np.float16, "model_fp16"), (np.float32, "model")]:
+            if dtype == np.float16 and config["model_type"] != "qwen3":
+                continue
+            graph = Drawn(config, dtype)
+            make = decoders.graph_of if is_decoder(config) else make_onnx.graph_of
+            onnx.save(make(graph, config), folder / "onnx" / f"{file}.onnx")
         (folder / "tensors.json").write_text(json.dumps(list(graph.tensors.values())))
-        onnx.save(model, folder / "onnx" / "model.onnx")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -21,7 +21,7 @@ impl WebEncoder {
     /// What callers are told: floats of a vector, layers, heads, tokens of the vocabulary, tokens
     /// of a text, types of tokens, 1 more than the id of a padding that has no position and
     /// otherwise 0, the number of the pooling, 1 where vectors have length 1, 1 where texts are put
-    /// in lower case, 1 where there is a table of positions.
+    /// in lower case, 1 where there is a table of positions, and floats that stages hand on.
     pub fn facts(&self) -> Vec<u32> {
         let Description {
             config, lowercase, ..
@@ -44,6 +44,7 @@ impl WebEncoder {
             config.normalize.into(),
             (*lowercase).into(),
             config.has_position_table.into(),
+            config.staged(),
         ]
     }
 

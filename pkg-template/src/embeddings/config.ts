@@ -25,6 +25,8 @@ export interface Config {
   readonly hasPositions: boolean;
   /** The position of a text's first token: 0, or behind the id of a padding that has none. */
   readonly firstPosition: number;
+  /** Floats of a token that go from one stage of the forward pass to the next. */
+  readonly staged: number;
   readonly pooling: Pooling;
   /** Whether embeddings have length 1. */
   readonly normalize: boolean;

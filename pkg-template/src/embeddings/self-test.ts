@@ -64,7 +64,9 @@ export class SelfTest {
     /** Whether it ends with the tokens' vectors: of a reranker's one number there is no cosine. */
     isReranker: boolean,
   ) {
-    [this.tables] = encoder.stage(Stage.rows);
+    // Some models have nothing but tables before their layers.
+    const before = encoder.stage(Stage.tables).length;
+    this.tables = before - encoder.stage(Stage.rows).length;
     const { layers } = encoder.config;
     this.last = Stage.layers + layers - (isReranker ? 1 : 0);
   }
@@ -197,12 +199,11 @@ export class SelfTest {
     nodes: readonly Node[],
   ): Promise<Floats> {
     const { calls, encoder, signal } = this;
-    const { layers, dimensions } = encoder.config;
+    const { layers, dimensions, staged } = encoder.config;
     const isVector = stage === Stage.layers + layers;
-    const width = this.nodes[0].shape.dims[1];
     const operands = new StageOperands(calls, given, {
       ...{ tokens, nodes },
-      floats: isVector ? dimensions : tokens * width,
+      floats: isVector ? dimensions : tokens * staged,
       numbers: [...encoder.numbers()],
       structure: this.structure(stage, tokens, nodes),
     });

@@ -321,7 +321,8 @@ const POOLINGS: readonly Pooling[] = ["mean", "cls", "max", "lasttoken"];
 function configOf(glue: EncoderGlue): Config {
   const [dimensions, layers, heads, vocabulary, maxTokens, ...facts] =
     glue.facts();
-  const [types, firstPosition, pooling, normalize, lowered, positions] = facts;
+  const [types, firstPosition, pooling, normalize, lowered, ...more] = facts;
+  const [positions, staged] = more;
   const prompts = new Map<string, string>();
   for (;;) {
     const name = glue.promptName(prompts.size);
@@ -330,7 +331,7 @@ function configOf(glue: EncoderGlue): Config {
     else {
       return {
         ...{ dimensions, layers, heads, vocabulary, maxTokens },
-        ...{ types, firstPosition, prompts, prompt },
+        ...{ types, firstPosition, staged, prompts, prompt },
         pooling: POOLINGS[pooling],
         normalize: normalize === 1,
         lowered: lowered === 1,

@@ -18,9 +18,9 @@ function draw(name, floats, { mean, deviation }) {
   }
 }
 
-const termsOf = (name) =>
-  /LayerNorm\.weight$/.test(name)
-    ? { mean: 1, deviation: 0.1 }
+const termsOf = ({ name, plus }) =>
+  /norm\.weight$/i.test(name)
+    ? { mean: 1 - plus, deviation: 0.1 }
     : /relative_attention_bias/.test(name)
       ? { mean: 0, deviation: 1 }
       : { mean: 0, deviation: 0.04 };
@@ -44,21 +44,24 @@ export function drawn(tensors) {
   new DataView(file.buffer).setBigUint64(0, BigInt(text.length), true);
   new TextEncoder().encodeInto(text, file.subarray(8));
   const views = new Map();
-  for (const { name } of tensors) {
+  for (const tensor of tensors) {
+    const { name } = tensor;
     const [from, to] = header[name].data_offsets;
     const at = 8 + text.length + from;
     const floats = new Float32Array(file.buffer, at, (to - from) / 4);
-    draw(name, floats, termsOf(name));
+    draw(name, floats, termsOf(tensor));
     views.set(name, floats);
   }
   return { file, views };
 }
 
 /** The tensors as files of ONNX's external data. */
-export function externalData(tensors, views) {
-  return tensors.map(({ name, shape, transposed }) => {
+export function externalData(tensors, views, dtype) {
+  return tensors.map(({ name, shape, transposed, plus }) => {
     const floats = views.get(name);
-    const kept = transposed ? transpose(floats, shape) : floats;
+    let kept = transposed ? transpose(floats, shape) : floats;
+    if (plus !== 0) kept = kept.map((weight) => weight + plus);
+    if (dtype === "f16") kept = new Float16Array(kept);
     return {
       path: name,
       data: new Uint8Array(kept.buffer, kept.byteOffset, kept.byteLength),

@@ -1,4 +1,4 @@
-// Both systems with one model, on one thread of the CPU.
+// Both systems with one model, on one thread of the CPU or on the GPU.
 //
 // An embedder takes arrays of token ids and gives a vector for each; a reranker takes pairs of
 // words, and gives a score for each. Nothing here is timed.
@@ -21,6 +21,9 @@ const MODULES = ["Transformer", "Pooling", "Normalize"].map((name, idx) => ({
   type: `sentence_transformers.models.${name}`,
 }));
 
+/** Of the device's memory: the largest model has 2 GB of weights. */
+const BUDGET = 6e9;
+
 /** A token for each id, so that a word's id is known. */
 export const word = (id) => `w${id}`;
 export const [CLS, SEP, FIRST_WORD] = [2, 3, 5];
@@ -31,8 +34,9 @@ const vocabulary = (size) =>
   ).join("\n");
 
 /** This package. */
-export async function framebatch({ config, file, isReranker }) {
-  const gpu = await open({ engine: "cpu", flush: "manual" });
+export async function framebatch({ config, file, engine, dtype, isReranker }) {
+  const gpu = await open({ engine, flush: "manual", memoryBudget: BUDGET });
+  const kept = { dtype, arithmetic: dtype };
   const files = new Map([
     ["config.json", bytes(config)],
     ["model.safetensors", file],
@@ -40,7 +44,7 @@ export async function framebatch({ config, file, isReranker }) {
   if (isReranker) {
     files.set("vocab.txt", bytes(vocabulary(config.vocab_size)));
     files.set("tokenizer_config.json", bytes({ do_lower_case: true }));
-    const reranker = await gpu.reranker(files, { dtype: "f32" });
+    const reranker = await gpu.reranker(files, kept);
     return {
       info: reranker.info,
       async run({ query, documents }) {
@@ -54,8 +58,9 @@ export async function framebatch({ config, file, isReranker }) {
     };
   }
   files.set("modules.json", bytes(MODULES));
-  files.set("1_Pooling/config.json", bytes({ pooling_mode_mean_tokens: true }));
-  const embedder = await gpu.embedder(files, { dtype: "f32" });
+  const pooling_mode = config.model_type === "qwen3" ? "lasttoken" : "mean";
+  files.set("1_Pooling/config.json", bytes({ pooling_mode }));
+  const embedder = await gpu.embedder(files, kept);
   return {
     info: embedder.info,
     run(texts) {
@@ -73,6 +78,8 @@ export async function transformers({
   config,
   tensors,
   views,
+  engine,
+  dtype,
   isReranker,
 }) {
   const { env, AutoModel, AutoModelForSequenceClassification } = rival;
@@ -89,19 +96,16 @@ export async function transformers({
   });
   const kind = isReranker ? AutoModelForSequenceClassification : AutoModel;
   const model = await kind.from_pretrained(name, {
-    device: "wasm",
-    dtype: "fp32",
-    session_options: { externalData: externalData(tensors, views) },
+    device: engine === "gpu" ? "webgpu" : "wasm",
+    dtype: dtype === "f16" ? "fp16" : "fp32",
+    // An encoder by its inputs: transformers.js would hand a decoder its past.
+    ...(isPooled(config) ? { config: { ...config, model_type: "bert" } } : {}),
+    session_options: { externalData: externalData(tensors, views, dtype) },
   });
   return {
     async run(work) {
       const inputs = isReranker ? pairs(work) : padded(work, config);
-      const output = await model(inputs);
-      const answers = isReranker
-        ? output.logits.sigmoid()
-        : rival
-            .mean_pooling(output.last_hidden_state, inputs.attention_mask)
-            .normalize(2, -1);
+      const answers = answersOf(await model(inputs), inputs);
       const [count, width] = answers.dims;
       return Array.from({ length: count }, (_, i) =>
         answers.data.slice(i * width, (i + 1) * width),
@@ -109,6 +113,18 @@ export async function transformers({
     },
     close: () => model.dispose(),
   };
+}
+
+/** Whether the graph pools. */
+const isPooled = ({ head_dim }) => head_dim !== undefined;
+
+/** A score for each pair, or a vector for each text. */
+function answersOf({ logits, sentence_embedding, last_hidden_state }, inputs) {
+  if (logits) return logits.sigmoid();
+  const pooled =
+    sentence_embedding ??
+    rival.mean_pooling(last_hidden_state, inputs.attention_mask);
+  return pooled.normalize(2, -1);
 }
 
 const int64 = (values, dims) =>
