@@ -23,6 +23,9 @@ const PAGES = readdirSync("docs")
   .map((name) => `docs/${name}`)
   .filter((page) => examplesOf(page).length > 0);
 
+/** What embeds, and on a GPU compiles the kernels of an encoder. */
+const HEAVY = ["pkg-template/README.md", "docs/embeddings.md"];
+
 /** What a reader runs first: the same on any machine. */
 const READMES = ["README.md", "pkg-template/README.md"];
 
@@ -33,8 +36,7 @@ const CASES = [
 ];
 
 for (const [file, device, script] of CASES) {
-  // The README of the package embeds as well.
-  const isHeavy = file === "docs/embeddings.md" && device === "the GPU";
+  const isHeavy = HEAVY.includes(file) && device === "the GPU";
   const add = isHeavy ? heavyTest : test;
   add(`${file}: the examples keep their word on ${device}`, () =>
     site.page(

@@ -83,13 +83,10 @@ const cosine = (a, b) => {
 };
 const farthest = (a, b) => Math.max(...a.map((x, i) => Math.abs(x - b[i])));
 
-/** Models that are computed on the GPU, too. */
-const ON_GPU = HAS_TIME ? /./ : /^mpnet$/;
-
 /** Each engine in 32 bits, and in fewer all models on the CPU and one on the GPU. */
 const casesOf = (name) => [
   ["cpu", "f32"],
-  ...(ON_GPU.test(name) ? [["gpu", "f32"]] : []),
+  ...(HAS_TIME ? [["gpu", "f32"]] : []),
   ...(name === "mpnet" && HAS_TIME ? [["gpu", "f16"]] : []),
   ["cpu", /^distilbert$|^modernbert$/.test(name) ? "int8" : "f16"],
 ];

@@ -109,7 +109,7 @@ heavyTest(
     ),
 );
 
-testIn("chromium", "the rivals answer the same calls", () =>
+heavyTest("the rivals answer the same calls", () =>
   load(
     {
       ...{ run: "", rate: 20, seconds: 0.5 },

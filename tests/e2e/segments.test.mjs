@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { heavyTest, openSite } from "./site.mjs";
 
 const site = openSite();
 const CALLERS = 500;
@@ -116,7 +116,8 @@ async function ask(steps, callers, width) {
 }
 
 for (const [name, [steps, dispatches]] of Object.entries(CASES)) {
-  test(`${name} over the rows of ${CALLERS} callers`, () =>
+  const add = /product/.test(name) ? heavyTest : test;
+  add(`${name} over the rows of ${CALLERS} callers`, () =>
     site.page(async (page) => {
       const { after, others, isHeld } = await page.evaluate(
         ask,
@@ -130,5 +131,6 @@ for (const [name, [steps, dispatches]] of Object.entries(CASES)) {
       });
       assert.deepEqual(others, [], "callers that get other bits alone");
       assert.ok(isHeld, "little was known of the results");
-    }));
+    }),
+  );
 }

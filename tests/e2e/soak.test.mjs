@@ -5,12 +5,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
 import { assertNothingLost } from "../../tools/soak.mjs";
-import { chromiumTest, openSite } from "./site.mjs";
+import { chromiumTest, openSite, times } from "./site.mjs";
 
 const site = openSite();
 
-// Firefox takes 3 ms a frame on lavapipe.
-const FRAMES = BROWSER === "firefox" ? 3000 : 10_000;
+// A frame takes 3 ms on GPUs in software.
+const FRAMES = times(3_000, 10_000);
 // Firefox computes some 30 small batches a second, in two sessions at once fewer.
 const PER_SECOND = BROWSER === "firefox" ? 100 : 2000;
 

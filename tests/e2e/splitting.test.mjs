@@ -9,7 +9,7 @@ import { heavyTest, openSite, times } from "./site.mjs";
 const site = openSite();
 const ROWS = Number(process.env.ROWS ?? 8_000);
 
-test("calls beyond a buffer have the bits of whole ones", () =>
+heavyTest("calls beyond a buffer have the bits of whole ones", () =>
   site.page(async (page) => {
     const { differ, seen, chunks, rejected, left } = await page.evaluate(
       async () => {
@@ -49,7 +49,8 @@ test("calls beyond a buffer have the bits of whole ones", () =>
     const whole = Object.entries(chunks).filter(([, count]) => count < 2);
     assert.deepEqual(whole, []);
     assert.deepEqual([rejected, left], [0, 0]);
-  }));
+  }),
+);
 
 heavyTest("random graphs have the same bits under lowered limits", () =>
   site.page(async (page) => {
@@ -96,7 +97,7 @@ test("what cannot be cut says so with the numbers", () =>
     }
   }));
 
-test(`${ROWS} rows of 64 floats stream through a network`, () =>
+heavyTest(`${ROWS} rows of 64 floats stream through a network`, () =>
   site.page(async (page) => {
     const { rows, seconds, wrong, peak } = await page.evaluate(
       async (rows) => (await import("/matrix.js")).stream(rows),
@@ -109,4 +110,5 @@ test(`${ROWS} rows of 64 floats stream through a network`, () =>
     console.log(
       `${(ROWS / seconds / 1e6).toFixed(2)} million rows/s, ${pace.toFixed(2)} GiB/s up, ${(peak / 2 ** 20).toFixed(0)} MiB of device memory at most`,
     );
-  }));
+  }),
+);
