@@ -5,6 +5,7 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { listen } from "../platform/abort.js";
 import type { Calls } from "../session/calls.js";
 import { copyOf, floatsFor, mapped } from "./arrays.js";
 import {
@@ -153,7 +154,7 @@ export class Spring<Value extends MotionValue = number> {
     const { signal } = this.#options;
     this.#finished = new Promise((resolve) => (this.#resolve = resolve));
     if (signal?.aborted) return this.#resolve(false);
-    signal?.addEventListener("abort", this.#abort);
+    listen(signal, this.#abort);
     this.#stepper.add(this.#pull, start);
   }
 

@@ -2,6 +2,7 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { listen } from "../platform/abort.js";
 import type { Calls } from "../session/calls.js";
 import { copyOf } from "./arrays.js";
 import { ease, type Eased, type Easing, parseEasing } from "./easing.js";
@@ -82,7 +83,7 @@ export class Tween<Value extends MotionValue = number> {
     this.#stepper = stepperOf(calls);
     if (signal?.aborted) resolve(false);
     else {
-      signal?.addEventListener("abort", abort);
+      listen(signal, abort);
       this.#stepper.add(this.#moving);
     }
   }

@@ -4,6 +4,7 @@
 // closure. It knows nothing of other calls, and does not answer itself.
 
 import type { Operand } from "../memory/arrays.js";
+import { listen } from "../platform/abort.js";
 import type { CheckedOptions } from "./call-options.js";
 import type { Operands } from "./operands.js";
 
@@ -49,7 +50,7 @@ export class Call {
 
   /** Starts to listen to the call's signal, and starts the timer of its deadline. */
   watch(): void {
-    this.terms?.signal?.addEventListener("abort", this);
+    listen(this.terms?.signal, this);
     const deadline = this.terms?.deadlineMs;
     // A deadline beyond the longest wait of a timer never passes.
     if (deadline !== undefined && deadline < 2 ** 31) {

@@ -4,6 +4,7 @@
 // computed, the embedder decides. A caller that gives up takes nothing from others.
 
 import { lostInto, noMemory } from "../calls/call-errors.js";
+import { listen } from "../platform/abort.js";
 
 /** How a caller wants its answer. */
 export interface Asked {
@@ -83,6 +84,6 @@ function follow(
       },
     };
     followers.push(follower);
-    signal?.addEventListener("abort", abort);
+    listen(signal, abort);
   });
 }

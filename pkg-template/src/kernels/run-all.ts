@@ -5,6 +5,7 @@
 
 import { FramebatchError, invalid, kindOf, report } from "../checks/errors.js";
 import { checkFunction, checkOptions, checkSignal } from "../checks/options.js";
+import { listen } from "../platform/abort.js";
 import type { Session } from "../session/session.js";
 
 /** What became of an item; `skipped` did not begin, or was given up. */
@@ -128,7 +129,7 @@ class Run<Item, Result> {
     Pick<RunAllOutcome<Result>, "results" | "succeeded" | "failed" | "skipped">
   > {
     const { signal } = this.options;
-    signal?.addEventListener("abort", this);
+    listen(signal, this);
     if (signal?.aborted) this.handleEvent();
     this.beginMore();
     await this.over;

@@ -6,6 +6,11 @@ interface FileSystem {
   readFile(path: URL | string): Promise<Uint8Array<ArrayBuffer>>;
 }
 
+/** What of `node:events` is used. */
+interface Events {
+  setMaxListeners(most: number, target: EventTarget): void;
+}
+
 /** What of `node:module` is used. */
 interface Modules {
   createRequire(from: string): { resolve(id: string): string };
@@ -33,6 +38,7 @@ interface Addresses {
 }
 
 interface Builtins {
+  "node:events": Events;
   "node:fs/promises": FileSystem;
   "node:module": Modules;
   "node:url": Addresses;

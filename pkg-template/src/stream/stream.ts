@@ -7,6 +7,7 @@
 import { invalid, kindOf } from "../checks/errors.js";
 import { checkFunction, checkOptions, checkSignal } from "../checks/options.js";
 import { checkPriority, type Priority } from "../checks/priority.js";
+import { listen } from "../platform/abort.js";
 import { bytesOf, depthFor } from "./depth.js";
 import { type Chunks, chunksOf, type StreamSource } from "./source.js";
 
@@ -146,7 +147,7 @@ export class Stream<Chunk, Result> implements AsyncIterableIterator<
     this.chunks = chunksOf(about, source);
     this.progress = { done: 0, total: this.chunks.total, bytes: 0 };
     const { signal } = options;
-    signal?.addEventListener("abort", this);
+    listen(signal, this);
     if (signal?.aborted) this.handleEvent();
   }
 
