@@ -26,7 +26,7 @@ function tensorOf(dims, isIndexes) {
 
 /** What the row's operation gives, recorded by the methods of tensors. */
 function record(row) {
-  const { op, dims, axes, keep, ranges, heads, causal } = row;
+  const { op, dims, axes, keep, ranges, heads, causal, window } = row;
   if (op === "tensor") return tensorOf(dims, false);
   const [x, ...others] = row.of.map((dims, i) =>
     tensorOf(dims, i === row.indexes),
@@ -40,7 +40,7 @@ function record(row) {
     case "where":
       return gpu.where(x, ...others);
     case "attention":
-      return x.attention(...others, { heads, causal });
+      return x.attention(...others, { heads, causal, window });
     case "transpose":
       return x.transpose(axes);
     case "slice":

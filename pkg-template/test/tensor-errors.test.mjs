@@ -237,7 +237,7 @@ const CASES = [
     [
       [x, x],
       { head: 2 },
-      "there is no option 'head'; the options are heads, scale, causal",
+      "there is no option 'head'; the options are heads, scale, causal, window",
     ],
     [[x, x], { heads: 0 }, "heads must be a whole number from 1, got 0"],
     [[x, x], { heads: "2" }, "heads must be a whole number from 1, got 2"],
@@ -246,6 +246,16 @@ const CASES = [
       [x, x],
       { heads: 2, causal: 1 },
       "causal must be true or false, got number",
+    ],
+    [
+      [x, x],
+      { heads: 2, window: -1 },
+      "window must be a whole number from 0, got -1",
+    ],
+    [
+      [x, x],
+      { heads: 2, window: 1.5 },
+      "window must be a whole number from 0, got 1.5",
     ],
     [
       [x, places],
@@ -286,7 +296,7 @@ const CASES = [
     [
       [x.slice([1]), x.slice([1])],
       { heads: 2, causal: true },
-      "shapes [3, 4] and [2, 4] have more queries than keys, so that the first of them would see none; leave causal out",
+      "shapes [3, 4] and [2, 4] have more queries than keys, so that the first of them would see none; leave causal and window out",
     ],
   ].map(([[k, v], options, says]) => [
     () => x.attention(k, v, options),

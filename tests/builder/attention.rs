@@ -1,5 +1,7 @@
 //! Attention of several heads, against float64.
 
+use std::ops::Range;
+
 use framebatch::Attention;
 use framebatch::device::Engine;
 use pollster::block_on;
@@ -26,32 +28,53 @@ fn attention_of_several_heads() {
             ..Attention::heads(3)
         };
         let causal = batch.attention(y, y, z, causal).unwrap();
+        let near = Attention {
+            window: Some(4),
+            ..Attention::heads(3)
+        };
+        let near = batch.attention(y, y, z, near).unwrap();
+        let far = Attention {
+            window: Some(u32::MAX),
+            ..Attention::heads(3)
+        };
+        let far = batch.attention(y, y, z, far).unwrap();
         assert_eq!(batch.shape(usual).unwrap(), dims(queries));
         block_on(batch.execute()).unwrap();
         if gpu.info().engine == Engine::Gpu {
-            assert_eq!(gpu.stats().device.dispatches, 2);
+            assert_eq!(gpu.stats().device.dispatches, 4);
         }
         let usual = block_on(batch.read(usual)).unwrap();
         let causal = block_on(batch.read(causal)).unwrap();
+        let near = block_on(batch.read(near)).unwrap();
+        let far = block_on(batch.read(far)).unwrap();
         let root = 1.0 / (size as f64).sqrt();
-        for (results, q, scale, is_causal) in [(usual, &q, root, false), (causal, &k, 0.25, true)] {
+        let all = |_| 0..keys;
+        let behind = |row| 0..row + 1;
+        let around = |row: usize| row.saturating_sub(4)..keys.min(row + 5);
+        let cases: [(_, _, _, &dyn Fn(usize) -> Range<usize>); 4] = [
+            (usual, &q, root, &all),
+            (causal, &k, 0.25, &behind),
+            (near, &k, root, &around),
+            (far, &k, root, &all),
+        ];
+        for (results, q, scale, seen) in cases {
             for (i, got) in results.iter().enumerate() {
                 let (row, column) = (i / width, i % width);
-                let seen = if is_causal { row + 1 } else { keys };
                 let head = column / size * size..column / size * size + size;
-                let weights: Vec<f64> = (0..seen)
+                let weights: Vec<(usize, f64)> = seen(row)
                     .map(|key| {
                         let products = head.clone().map(|at| {
                             f64::from(q[row * width + at]) * f64::from(k[key * width + at])
                         });
-                        (products.sum::<f64>() * scale).exp()
+                        (key, (products.sum::<f64>() * scale).exp())
                     })
                     .collect();
-                let weighed = weights.iter().enumerate();
+                let weighed = weights.iter();
                 let sum: f64 = weighed
                     .map(|(key, weight)| weight * f64::from(v[key * width + column]))
                     .sum();
-                let off = (f64::from(*got) - sum / weights.iter().sum::<f64>()).abs();
+                let all: f64 = weights.iter().map(|(_, weight)| weight).sum();
+                let off = (f64::from(*got) - sum / all).abs();
                 assert!(off < 2e-6, "element {i} is off by {off:e}");
             }
         }

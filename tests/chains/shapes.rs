@@ -75,7 +75,10 @@ fn apply(chain: &mut Chain, row: &Row, of: &[NodeId]) -> Result<NodeId, Error> {
             let heads = Heads {
                 count: row["heads"].as_u64().unwrap() as u32,
                 is_causal: is("causal"),
-                window: None,
+                window: row
+                    .get("window")
+                    .and_then(Value::as_u64)
+                    .map(|window| window as u32),
             };
             let scale = chain.constant()?;
             chain.attention(heads, [of[0], of[1], of[2]], scale)

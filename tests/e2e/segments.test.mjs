@@ -29,6 +29,10 @@ const CASES = {
     [["attention", "x", "x", { heads: 4, causal: true, scale: 0.7 }]],
     1,
   ],
+  "attention to neighbors": [
+    [["attention", "x", "x", { heads: 2, window: 3 }]],
+    1,
+  ],
   "attention, its mean, and its direction": [
     [
       ["attention", "x", "x", { heads: 1 }],
@@ -68,10 +72,10 @@ async function ask(steps, callers, width) {
       if (method === "matmul")
         return oracle.matmul(y, oracle.transpose(x, [1, 0]));
       if (method === "attention") {
-        const { heads, causal = false, scale } = options;
+        const { heads, causal = false, window, scale } = options;
         const usual = 1 / Math.sqrt(width / heads);
         return oracle.attention(y, x, x, {
-          ...{ heads, causal },
+          ...{ heads, causal, window },
           scale: float(scale ?? usual),
         });
       }

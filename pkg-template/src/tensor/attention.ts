@@ -20,6 +20,11 @@ export interface AttentionOptions {
    * so on back. Default: false.
    */
   causal?: boolean;
+  /**
+   * How far from its own key a query looks at keys, on both sides; its own is that of `causal`.
+   * 0 is its own alone. Default: however far.
+   */
+  window?: number;
 }
 
 const OP = "attention";
@@ -27,7 +32,11 @@ const NAMES: Record<keyof AttentionOptions, true> = {
   heads: true,
   scale: true,
   causal: true,
+  window: true,
 };
+
+/** The farthest that a window reaches: no tensor has so many keys. */
+const MAX_WINDOW = 2 ** 30;
 
 /** Heads of all matrices of a stack. */
 const MAX_HEADS = 2 ** 24;
@@ -47,7 +56,7 @@ export function attention(
       `shape ${text(shape.dims)} must have 2 to 7 dimensions, the last two rows and floats`,
     );
   }
-  const { heads, scale, causal } = checked(options);
+  const { heads, scale, causal, window } = checked(options);
   const [rows, width] = q.shape.dims.slice(-2);
   const [keys, widthOfKeys] = k.shape.dims.slice(-2);
   if (v.shape.dims.at(-1) !== widthOfKeys) {
@@ -81,12 +90,12 @@ export function attention(
   if (keys === 0) {
     throw mismatch(OP, q.shape, k.shape, "leave the queries no keys");
   }
-  if (causal && rows > keys) {
+  if ((causal || window !== undefined) && rows > keys) {
     throw mismatch(
       OP,
       q.shape,
       k.shape,
-      "have more queries than keys, so that the first of them would see none; leave causal out",
+      "have more queries than keys, so that the first of them would see none; leave causal and window out",
     );
   }
   let stack = broadcast(OP, stackOf(q.shape), stackOf(k.shape));
@@ -97,12 +106,13 @@ export function attention(
   const shape = shapeOf(OP, [...stack.dims, rows, width]);
   const operands = [q, k, v, constant(scale ?? 1 / Math.sqrt(size))];
   const attributes = [heads, causal ? 1 : 0];
+  if (window !== undefined) attributes.push(Math.min(window, MAX_WINDOW));
   return operation(CODE.attention, operands, attributes, shape, FLOATS);
 }
 
 function checked(options: AttentionOptions): AttentionOptions {
   checkOptions(OP, options, NAMES);
-  const { heads, scale, causal } = options;
+  const { heads, scale, causal, window } = options;
   if (!Number.isInteger(heads) || heads < 1) {
     throw invalid(OP, `heads must be a whole number from 1, got ${heads}`);
   }
@@ -111,6 +121,9 @@ function checked(options: AttentionOptions): AttentionOptions {
   }
   if (causal !== undefined && typeof causal !== "boolean") {
     throw invalid(OP, `causal must be true or false, got ${kindOf(causal)}`);
+  }
+  if (window !== undefined && !(Number.isInteger(window) && window >= 0)) {
+    throw invalid(OP, `window must be a whole number from 0, got ${window}`);
   }
   return options;
 }

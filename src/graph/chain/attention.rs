@@ -80,7 +80,7 @@ pub(super) fn infer(heads: Heads, operands: &[&Node]) -> Result<Shape, Error> {
         return both(
             q,
             k,
-            " have more queries than keys, so that the first of them would see none; leave causal out",
+            " have more queries than keys, so that the first of them would see none; leave causal and window out",
         );
     }
     let stack = stack.broadcast(stack_of_keys, "attention")?;

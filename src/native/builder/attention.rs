@@ -15,7 +15,13 @@ pub struct Attention {
     /// Whether a query attends to no keys behind its own. The last query's own key is the last
     /// key, the query before has the key before, and so on.
     pub is_causal: bool,
+    /// How far from its own key a query attends to keys, on both sides; `Some(0)` is its own alone,
+    /// and `None` however far.
+    pub window: Option<u32>,
 }
+
+/// The farthest that a window reaches: no tensor has so many keys.
+const MAX_WINDOW: u32 = 1 << 30;
 
 impl Attention {
     /// Heads that attend to all keys, with the usual scale.
@@ -24,6 +30,7 @@ impl Attention {
             heads,
             scale: None,
             is_causal: false,
+            window: None,
         }
     }
 }
@@ -57,7 +64,7 @@ impl<G> Batch<'_, G> {
     ///
     /// The errors of [`Batch::relu`], and for shapes that do not agree in their last
     /// dimension or in the rows of `k` and `v`, for rows that are not so many
-    /// heads, for no keys, and for more queries than keys where it is causal.
+    /// heads, for no keys, and for more queries than keys where it is causal or has a window.
     pub fn attention(
         &mut self,
         q: Value,
@@ -74,7 +81,7 @@ impl<G> Batch<'_, G> {
         let heads = Heads {
             count: attention.heads,
             is_causal: attention.is_causal,
-            window: None,
+            window: attention.window.map(|window| window.min(MAX_WINDOW)),
         };
         let scale = self.constant(attention.scale.unwrap_or(usual))?;
         let node = self.chain.attention(heads, operands, scale)?;

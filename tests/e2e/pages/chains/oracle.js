@@ -135,7 +135,7 @@ export function matmul(a, b) {
  * are scaled again whenever a larger score is found, which is at most once a key. Neighboring heads
  * of queries share one of keys, where these have fewer.
  */
-export function attention(q, k, v, { heads, scale, causal }) {
+export function attention(q, k, v, { heads, scale, causal, window }) {
   const all = [q, k, v];
   if (all.some(({ dims }) => dims.length < 2 || dims.length > 7))
     return undefined;
@@ -152,22 +152,32 @@ export function attention(q, k, v, { heads, scale, causal }) {
     [size, ofKeys, sharing].every((x) => Number.isInteger(x) && x >= 1) &&
     size <= 512 &&
     keys > 0;
-  if (!fits || (causal && rows > keys) || stack === undefined) return undefined;
+  if (
+    !fits ||
+    ((causal || window !== undefined) && rows > keys) ||
+    stack === undefined
+  )
+    return undefined;
   let known;
   let weights;
   return make([...stack, rows, width], (place) => {
     const [row, column] = place.slice(-2);
     const front = place.slice(0, -2);
     const first = Math.floor(column / size) * size;
-    const own = Math.floor(first / size / sharing) * size;
-    const seen = causal ? row + 1 + keys - rows : keys;
+    const shared = Math.floor(first / size / sharing) * size;
+    const own = row + keys - rows;
+    const from = window === undefined ? 0 : Math.max(0, own - window);
+    const near = window === undefined ? keys : Math.min(keys, own + window + 1);
+    const end = causal ? own + 1 : near;
+    const seen = end - from;
     if (known !== String([front, row, first])) {
       known = String([front, row, first]);
-      const scores = Array.from({ length: seen }, (_, key) => {
+      const scores = Array.from({ length: seen }, (_, i) => {
+        const key = from + i;
         const product = (i) =>
           mul(
             at(q, [...front, row, first + i]),
-            at(k, [...front, key, own + i]),
+            at(k, [...front, key, shared + i]),
           );
         return mul(
           inOrder(Array.from({ length: size }, (_, i) => product(i))),
@@ -178,12 +188,14 @@ export function attention(q, k, v, { heads, scale, causal }) {
       weights = scores.map((score) => rescaled(exp(add(score, most)), seen));
     }
     const values = Array.from({ length: keys }, (_, key) =>
-      at(v, [...front, key, own + column - first]),
+      at(v, [...front, key, shared + column - first]),
     );
     // The value may be NaN, and NaN times 0 is NaN.
-    if (values.slice(seen).some(({ e }) => e === Infinity))
+    if (
+      values.some(({ e }, key) => (key < from || key >= end) && e === Infinity)
+    )
       return { v: NaN, e: Infinity };
-    const weighed = weights.map((weight, key) => mul(weight, values[key]));
+    const weighed = weights.map((weight, i) => mul(weight, values[from + i]));
     return div(inOrder(weighed), inOrder(weights));
   });
 }

@@ -310,15 +310,18 @@ class Maker {
       operands = [x, keys, keys];
     }
     const causal = this.below(3) === 0;
+    const window = this.pick([undefined, undefined, 0, 1, 5]);
     const scale = this.data() + 0.01;
     const [q, k, v] = operands;
     return {
       what: `attention of ${heads} heads`,
       ask: () =>
-        q.tensor.attention(k.tensor, v.tensor, { heads, scale, causal }),
+        q.tensor.attention(k.tensor, v.tensor, {
+          ...{ heads, scale, causal, window },
+        }),
       expect: () =>
         oracle.attention(q.expected, k.expected, v.expected, {
-          ...{ heads, causal },
+          ...{ heads, causal, window },
           scale: float(scale),
         }),
     };
