@@ -4,11 +4,11 @@
 //   LONG_MINUTES=2 node tools/long.mjs             with one of two
 //   LONG_PARTS=losses,soak node tools/long.mjs     some of it; the record holds no more
 //
-// First the property tests in large runs, random graphs and kernels among them, and files of strangers
-// for as many minutes a kind and face as the soak has, both faces at once, a large model beside
-// another library, then steps in place under losses and shortages of memory, then devices destroyed and GPU processes crashed under
-// load, then the soak: calls, cancellations, losses, hiding and disposal at high rates, in
-// rounds. Once it is warm nothing may grow.
+// First the property tests in large runs, random graphs and kernels among them, and files of
+// strangers for as many minutes a kind and face as the soak has, both faces and the command at once.
+// Then a large model beside another library, steps in place under losses and shortages of memory,
+// devices destroyed and GPU processes crashed under load, and the soak: calls, cancellations, losses,
+// hiding and disposal at high rates, in rounds. Once it is warm nothing may grow.
 // Then as long of streams of all kinds under a memory budget, which they never exceed. At
 // last the bench, natively and in a page, each in a record of its own that is compared with
 // the one before. Everything fails loudly, and nothing is recorded of a run that failed, but
@@ -104,16 +104,25 @@ const PARTS = {
       // A page's parser that hangs cannot be asked to end.
       (5 * MINUTES + 15) * 60_000,
     );
+    const command = run(
+      [
+        ...["node", "--test", "--test-reporter=spec"],
+        "tests/packaging/gguf-fuzz.test.mjs",
+      ],
+      env,
+      facts,
+    );
     const inputs = async (found) =>
       Object.fromEntries(
         (await found).map(([, name, count]) => [name, Number(count)]),
       );
-    // What one face finds does not end the other's run.
-    const faces = await Promise.allSettled([native, page].map(inputs));
+    // What one face finds does not end the others' run.
+    const faces = await Promise.allSettled([native, page, command].map(inputs));
     const failed = faces.find(({ status }) => status === "rejected");
     if (failed !== undefined) throw failed.reason;
-    const [ofNative, ofPage] = faces.map(({ value }) => value);
-    return { minutes: MINUTES, seed: SEED, native: ofNative, page: ofPage };
+    const [ofNative, ofPage, ofCommand] = faces.map(({ value }) => value);
+    const found = { native: ofNative, page: ofPage, command: ofCommand };
+    return { minutes: MINUTES, seed: SEED, ...found };
   },
   // Most of their time is the driver's, which compiles: no build of their own for it.
   async graphs() {
