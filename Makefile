@@ -66,11 +66,13 @@ models/minilm/config.json: | setup
 
 # What a page loads is compiled on one core for the most part: the linker and what optimizes
 # WebAssembly have no use for more. The native tests are compiled on the others meanwhile, in a
-# folder of their own below target/.
+# folder of their own below target/, and the model is fetched.
 test: | setup
-	@cargo test --features tracing --no-run --quiet & compiling=$$!; \
-	trap 'kill $$compiling 2>/dev/null || true' EXIT; \
-	$(MAKE) --no-print-directory build www/dist/index.html www/site/dist/index.html model; \
+	@$(MAKE) --no-print-directory model & fetching=$$!; \
+	cargo test --features tracing --no-run --quiet & compiling=$$!; \
+	trap 'kill $$fetching $$compiling 2>/dev/null || true' EXIT; \
+	$(MAKE) --no-print-directory build www/dist/index.html www/site/dist/index.html; \
+	wait $$fetching; \
 	wait $$compiling; \
 	node tools/test.mjs
 
@@ -147,9 +149,10 @@ www/dist/index.html: pkg/package.json $(DEMOS)
 	touch $@
 
 # SITE_BASE is the folder of a host that the site is served from.
-www/site/dist/index.html: www/dist/index.html target/doc/framebatch/index.html $(DOCUMENTS) $(SITE)
+www/site/dist/index.html: www/dist/index.html target/rustdoc/doc/framebatch/index.html $(DOCUMENTS) $(SITE)
 	node tools/site.mjs
 
-target/doc/framebatch/index.html: $(CRATE) | setup
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --features tracing
+# In a folder of its own: compilers of other builds would have to end before.
+target/rustdoc/doc/framebatch/index.html: $(CRATE) | setup
+	RUSTDOCFLAGS="-D warnings" CARGO_TARGET_DIR=target/rustdoc cargo doc --no-deps --features tracing
 	touch $@

@@ -6,7 +6,7 @@
 //   node tools/site.mjs --serve             serves what was built
 //
 // The command compiles nothing: `make site` makes the demos (www/dist) and the crate's
-// documents (target/doc) before.
+// documents (target/rustdoc) before.
 
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -122,7 +122,7 @@ function linkBack(file, guide) {
 /** The crate's documents, whose first page links back. */
 function rustdoc() {
   const out = join(OUT, "api/rust");
-  cpSync("target/doc", out, { recursive: true });
+  cpSync("target/rustdoc/doc", out, { recursive: true });
   const file = join(out, "framebatch/index.html");
   const page = readFileSync(file, "utf8");
   const link = `<p><a href="${BASE}docs/native.html">The guide to the crate</a>, <a href="${BASE}">all documents</a></p>`;
