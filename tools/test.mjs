@@ -1,4 +1,4 @@
-// Runs the suites one after another, the two browsers at once, and ends with one line:
+// Runs the suites one after another, some of them two at once, and ends with one line:
 // `N passed, N failed`.
 //
 //   node tools/test.mjs         every suite
@@ -81,9 +81,10 @@ const SUITES = [
     command: () => ["npm", "test", "--silent"],
     options: { cwd: "pkg-template" },
   },
-  { name: "tools", unit: true, command: nodeTest("tests/tools") },
   {
     name: "web",
+    // One core compiles what the other's suite has no use for.
+    beside: "package",
     command: () => [
       ...["wasm-pack", "test", "--headless", "--chrome"],
       ...["--chromedriver", chromedriver()],
@@ -93,6 +94,7 @@ const SUITES = [
     // computes is the GPU.
     env: { WASM_BINDGEN_TEST_TIMEOUT: "300", CARGO_PROFILE_DEV_OPT_LEVEL: "0" },
   },
+  { name: "tools", unit: true, command: nodeTest("tests/tools") },
   { name: "pages", command: nodeTest("tests/e2e") },
   {
     // Each of the two browsers waits for frames and timers two fifths of the time.
