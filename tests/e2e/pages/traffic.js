@@ -34,6 +34,8 @@ export class Traffic {
     /** The first text of each code. */
     this.reasons = {};
     this.settled = 0;
+    /** The numbers of calls without an answer, in their order. */
+    this.pending = new Set();
     this.longestGap = 0;
     this.begun = this.answered = performance.now();
     this.run();
@@ -59,6 +61,14 @@ export class Traffic {
     return { ...counts, reasons, uncaught: [...uncaught] };
   }
 
+  /** Resolves when all calls that were made until now have answers. */
+  async answers() {
+    const { made, pending } = this;
+    while ((pending.values().next().value ?? made) < made) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
   run() {
     const due = ((performance.now() - this.begun) * this.perSecond) / 1000;
     // Where the page itself was held up, the calls it missed are not made up for.
@@ -73,6 +83,7 @@ export class Traffic {
   async call() {
     const number = this.made++;
     const { make, expected, bound } = KINDS[number % KINDS.length];
+    this.pending.add(number);
     try {
       const result = await make(this.gpu, this.options(number));
       if (oracle.error(result, expected) <= bound) this.right++;
@@ -85,6 +96,7 @@ export class Traffic {
       this.refused[code] = (this.refused[code] ?? 0) + 1;
       this.reasons[code] ??= String(error);
     }
+    this.pending.delete(number);
     this.settled++;
   }
 }
