@@ -33,7 +33,7 @@ const REST_MINUTES = 10;
 const RECORD = /^record: (\S+\.json)/m;
 
 /** What the tests of a file are added by that `make test` leaves to one browser. */
-const LONGER = /\b(heavyTest|testIn|testOn|HAS_TIME|WIDTHS)\b/;
+const LONGER = /\b(heavyTest|longTest|testIn|testOn|HAS_TIME|WIDTHS)\b/;
 const CONVERSIONS = ["tests/packaging/convert.test.mjs"];
 
 const CASES = "10000";

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { result, usePage } from "./bench-page.mjs";
-import { heavyTest, openBuilt } from "./site.mjs";
+import { longTest, openBuilt } from "./site.mjs";
 
 const site = openBuilt();
 
@@ -14,7 +14,7 @@ const SYSTEMS = [
   ...["gpu-js", "per-call", "cpu-loop"],
 ];
 
-heavyTest(
+longTest(
   "every system answers calls of kernels and of traced chains, and steps of a stencil",
   () =>
     usePage(

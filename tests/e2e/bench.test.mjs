@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { report } from "../../tools/bench-report.mjs";
 import { problemsOf } from "../../tools/contributed.mjs";
 import { result, usePage } from "./bench-page.mjs";
-import { heavyTest, openBuilt, testIn } from "./site.mjs";
+import { heavyTest, longTest, openBuilt, testIn } from "./site.mjs";
 
 const SYSTEMS = [
   "one-batch",
@@ -51,7 +51,7 @@ test("every system answers, within its bound, and is shown", () =>
     assert.deepEqual(shown, SYSTEMS);
   }));
 
-heavyTest("the other operations: every system's answers are right", () =>
+longTest("the other operations: every system's answers are right", () =>
   bench(
     {
       run: "",
@@ -128,7 +128,7 @@ test("in rounds systems take turns, and a row is the round in the middle", () =>
     },
   ));
 
-heavyTest(
+longTest(
   "clips: every system's rows are right, also in the buffer that is drawn from",
   () =>
     bench(
@@ -157,7 +157,7 @@ heavyTest(
     ),
 );
 
-heavyTest(
+longTest(
   "products of matrices: every system's answers are right, and long ones wait to be asked for",
   () =>
     bench(
@@ -189,7 +189,7 @@ heavyTest(
     ),
 );
 
-heavyTest("a network of many callers", () =>
+longTest("a network of many callers", () =>
   bench(
     {
       run: "",
@@ -207,7 +207,7 @@ heavyTest("a network of many callers", () =>
   ),
 );
 
-heavyTest("a product by itself", () =>
+longTest("a product by itself", () =>
   bench(
     {
       run: "",

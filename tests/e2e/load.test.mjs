@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { report } from "../../tools/bench-report.mjs";
 import { ISOLATED } from "../../tools/serve.mjs";
 import { result, usePage } from "./bench-page.mjs";
-import { heavyTest, openBuilt, testIn } from "./site.mjs";
+import { heavyTest, longTest, openBuilt, testIn } from "./site.mjs";
 
 /** Calls that come at random within a second at 40 a second, by the page's seed. */
 const DUE_AT_40 = 37;
@@ -109,7 +109,7 @@ heavyTest(
     ),
 );
 
-heavyTest("the rivals answer the same calls", () =>
+longTest("the rivals answer the same calls", () =>
   load(
     {
       ...{ run: "", rate: 20, seconds: 0.5 },

@@ -33,6 +33,12 @@ export function testIn(browser, name, body) {
   else console.log(`${BROWSER}, in \`make long\`: ${name}`);
 }
 
+/** A test that neither browser has time for in `make test`, as of rivals beside the package. */
+export function longTest(name, body) {
+  if (process.env.LONG === "1") test(name, body);
+  else console.log(`in \`make long\`: ${name}`);
+}
+
 /** A test of values with such kernels: Firefox's GPU in software compiles them in seconds. */
 export const heavyTest = (name, body) => testIn("firefox", name, body);
 
