@@ -202,6 +202,7 @@ class Encoder extends Tenant {
       files.get("1_Pooling/config.json")?.pooling_mode_cls_token ? 1 : 0,
       files.get("modules.json")?.length === 3 ? 1 : 0,
       sentence.do_lower_case ? 1 : 0,
+      ...[0, this.hidden], // No table of positions; stages hand on a vector a token.
     ];
   }
 
@@ -285,7 +286,7 @@ class Encoder extends Tenant {
   /** The passes of texts in stages: rows of words, what leaves them as they are, mean and bias. */
   stage(number) {
     this.enter("stage");
-    return Uint32Array.of([0, 1, 1, 2][number]);
+    return Uint32Array.from([[0], [], [1], [2]][number]);
   }
 
   stageChain(number, tokens, [home]) {
@@ -298,7 +299,7 @@ class Encoder extends Tenant {
         ...[...input(0, home, vocabulary, hidden), 1],
         ...[11 | (2 << 8) | (1 << 16), 1, 0, 0, 3], // gather
       ],
-      [3, 1, ...rows, ...input(0, home, 3 * hidden, hidden), 1, 0],
+      [2, 1, ...rows, 1, 0],
       [3, 1, ...rows, ...input(0, home, 3 * hidden, hidden), 1, 0],
       [
         ...[5, 1, ...rows, ...input(0, home, hidden), 1],
