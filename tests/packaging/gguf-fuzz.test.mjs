@@ -39,7 +39,9 @@ const WIDENED = 8;
 
 const PATH = "model.gguf";
 const CONFIG = {
-  ...{ model_type: "bert", max_position_embeddings: 8, pad_token_id: 0 },
+  model_type: "bert",
+  max_position_embeddings: 8,
+  pad_token_id: 0,
 };
 const MODEL = modelOf(CONFIG);
 
