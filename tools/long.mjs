@@ -33,7 +33,7 @@ const REST_MINUTES = 10;
 const RECORD = /^record: (\S+\.json)/m;
 
 /** What the tests of a file are added by that `make test` leaves to one browser. */
-const LONGER = /\b(heavyTest|longTest|testIn|testOn|HAS_TIME|WIDTHS)\b/;
+const LONGER = /\b(lightTest|heavyTest|longTest|testIn|testOn)\b/;
 const CONVERSIONS = ["tests/packaging/convert.test.mjs"];
 
 const CASES = "10000";
@@ -136,6 +136,19 @@ const PARTS = {
       /test result: ok\. (\d+) passed/,
     );
     return { cases: Number(CASES), seed: SEED, devices: Number(devices) };
+  },
+  // What `make test` does less of: words that no plan has, a model in fewer bits, steps and losses.
+  async natives() {
+    const targets = ["endings", "embed", "builder"];
+    const found = await run(
+      [
+        ...["cargo", "test", "--no-fail-fast"],
+        ...targets.flatMap((name) => ["--test", name]),
+      ],
+      { LONG: "1", NODEVICE_SELECT: "1" },
+      /test result: ok\. (\d+) passed/g,
+    );
+    return found.map(([, passed]) => Number(passed));
   },
   // Cut into chunks: each is compiled for many sizes, so fewer of them.
   async graphsInChunks() {

@@ -1,4 +1,4 @@
-// Runs the suites one after another, some of them two at once, and ends with one line:
+// Runs the suites one after another, some of them beside a long one, and ends with one line:
 // `N passed, N failed`.
 //
 //   node tools/test.mjs         every suite
@@ -97,17 +97,20 @@ const SUITES = [
   { name: "tools", unit: true, command: nodeTest("tests/tools") },
   { name: "pages", command: nodeTest("tests/e2e") },
   {
-    // Each of the two browsers waits for frames and timers two fifths of the time.
+    // A browser waits for frames and timers two fifths of the time.
     name: "firefox",
     beside: "pages",
     command: nodeTest("tests/e2e"),
     env: { BROWSER: "firefox" },
   },
-  { name: "packaging", command: nodeTest("tests/packaging") },
+  {
+    name: "packaging",
+    beside: "pages",
+    command: nodeTest("tests/packaging"),
+  },
   {
     name: "site",
-    // That of the packages waits for npm and for compilers most of the time.
-    beside: "packaging",
+    beside: "pages",
     command: nodeTest("tests/site"),
   },
 ];
@@ -125,19 +128,18 @@ if (unknown)
     `there is no suite '${unknown}'; there are ${known.join(", ")}`,
   );
 const results = [];
+const show = (text) => process.stdout.write(text);
 for (let i = 0; i < chosen.length; i++) {
   const suite = chosen[i];
   console.log(`\n== ${suite.name}`);
-  const show = (text) => process.stdout.write(text);
-  const beside = chosen[i + 1]?.beside === suite.name ? chosen[++i] : null;
-  const held = [];
-  const other = beside && run(beside, (text) => held.push(text));
+  const others = [];
+  while (chosen[i + 1]?.beside === suite.name) others.push(chosen[++i]);
+  const otherwise = inTurn(others);
   results.push({ name: suite.name, ...(await run(suite, show)) });
-  if (beside) {
-    const found = await other;
-    console.log(`\n== ${beside.name}, at the same time`);
-    held.forEach(show);
-    results.push({ name: beside.name, ...found });
+  for (const { name, texts, found } of await otherwise) {
+    console.log(`\n== ${name}, at the same time`);
+    texts.forEach(show);
+    results.push({ name, ...found });
   }
 }
 
@@ -151,6 +153,17 @@ for (const { name, passed, failed, skipped } of results) {
 const total = (count) => results.reduce((sum, suite) => sum + suite[count], 0);
 console.log(`${total("passed")} passed, ${total("failed")} failed`);
 process.exitCode = total("failed") > 0 ? 1 : 0;
+
+/** Runs suites one after another, and keeps what they print. */
+async function inTurn(suites) {
+  const done = [];
+  for (const suite of suites) {
+    const texts = [];
+    const found = await run(suite, (text) => texts.push(text));
+    done.push({ name: suite.name, texts, found });
+  }
+  return done;
+}
 
 /** Runs one suite, handing its output to `show` as it comes. */
 async function run({ command, env, options }, show) {

@@ -14,9 +14,7 @@ use framebatch::{BatchConfig, Call, Code, EngineChoice, Error, Gpu, Preset, Tens
 use pollster::block_on;
 
 use crate::engines::{in_time, open};
-use crate::samples::Samples;
-
-const STEPS: usize = 10_000;
+use crate::samples::{Samples, times};
 
 /// Small states share slabs, and large ones have buffers of their own.
 const SMALL: u32 = 64;
@@ -440,7 +438,7 @@ fn run(batch: BatchConfig, seed: u64) {
     let gpu = open(EngineChoice::Gpu, batch);
     let mut simulation = Simulation::new(gpu, seed);
     let mut round = 0;
-    while simulation.report.steps < STEPS {
+    while simulation.report.steps < times(3000, 10_000) {
         let troubles = [Trouble::Loss, Trouble::Shortage, Trouble::Both];
         let trouble = match round % 2 {
             1 => troubles[simulation.below(3)],
@@ -459,7 +457,7 @@ fn run(batch: BatchConfig, seed: u64) {
 }
 
 #[test]
-fn ten_thousand_steps_with_losses_and_shortages_give_right_values_or_typed_errors() {
+fn thousands_of_steps_with_losses_and_shortages_give_right_values_or_typed_errors() {
     let number = |name, usual| {
         let given = std::env::var(name);
         given.map_or(usual, |given| given.parse().expect("a number"))

@@ -171,7 +171,7 @@ fn explore<D: Device>(open: impl Fn() -> D) {
     let sessions = RefCell::new((Sent::to(open()), Sent::to(small(open()))));
     let tally = RefCell::new(Tally::default());
     let (graphs, cut) = (Cell::new(0_u64), Cell::new(0_u64));
-    let result = runner(60).run(&words(), |(words, rows)| {
+    let result = runner(40).run(&words(), |(words, rows)| {
         let (whole, small) = &mut *sessions.borrow_mut();
         let call = network(&words, rows * 4 + 9);
         let before = small.chunks();

@@ -4,11 +4,10 @@
 // Nothing here is about how fast anything is.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { report } from "../../tools/bench-report.mjs";
 import { problemsOf } from "../../tools/contributed.mjs";
 import { result, usePage } from "./bench-page.mjs";
-import { heavyTest, longTest, openBuilt, testIn } from "./site.mjs";
+import { lightTest as test, longTest, openBuilt, testIn } from "./site.mjs";
 
 const SYSTEMS = [
   "one-batch",
@@ -67,7 +66,7 @@ longTest("the other operations: every system's answers are right", () =>
   ),
 );
 
-heavyTest("chains: every system's answers are right", () =>
+longTest("chains: every system's answers are right", () =>
   bench(
     {
       run: "",

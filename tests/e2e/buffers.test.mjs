@@ -2,8 +2,7 @@
 // them, and what becomes of the calls that read them where the buffer is no good.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { heavyTest, openSite } from "./site.mjs";
+import { heavyTest, lightTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 

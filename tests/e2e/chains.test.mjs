@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
-import { openSite, times } from "./site.mjs";
+import { lightTest, openSite, times } from "./site.mjs";
 
 /**
  * The CPU compiles nothing, and tries more of them in the same time. Chromium's
@@ -20,7 +20,8 @@ const ROUND = 20;
 const site = openSite();
 
 for (const [engine, graphs] of Object.entries(GRAPHS)) {
-  test(`${graphs} random graphs, on the ${engine}`, () =>
+  const add = engine === "gpu" ? test : lightTest;
+  add(`${graphs} random graphs, on the ${engine}`, () =>
     site.page(async (page) => {
       await page.evaluate(async (engine) => {
         const { Property } = await import("/chains/property.js");
@@ -41,5 +42,6 @@ for (const [engine, graphs] of Object.entries(GRAPHS)) {
       if (engine === "gpu") {
         assert.ok(saved > graphs, `merging saved ${saved} dispatches`);
       }
-    }));
+    }),
+  );
 }

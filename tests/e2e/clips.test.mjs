@@ -2,8 +2,7 @@
 // what a renderer finds after `flush`.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite, times } from "./site.mjs";
 
 const site = openSite();
 

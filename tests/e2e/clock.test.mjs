@@ -235,7 +235,7 @@ for (const first of [true, false]) {
   test(`auto: callbacks asked for ${order} the clock's make a page animate, with one submission a frame`, () =>
     site.page(async (page) => {
       await logging(page, "auto");
-      const frames = await page.evaluate(async (first) => {
+      await page.evaluate((first) => {
         const animate = (frames) =>
           new Promise((done) => {
             const step = () => {
@@ -249,22 +249,31 @@ for (const first of [true, false]) {
             };
             requestAnimationFrame(step);
           });
-        const event = setInterval(() => call("event"), 3);
-        await animate(4);
-        log.length = 0;
-        await animate(30);
-        clearInterval(event);
-        await call("last");
-        return log.join().split("frame,").slice(1, -1);
+        // What 30 frames of a page that animates logged.
+        window.animated = async () => {
+          const event = setInterval(() => call("event"), 3);
+          await animate(4);
+          log.length = 0;
+          await animate(30);
+          clearInterval(event);
+          await call("last");
+          return log.join().split("frame,").slice(1, -1);
+        };
       }, first);
-      const counts = frames.map((frame) => frame.split("submit").length - 1);
-      // A frame that a busy machine draws too late may have two or none.
-      const single = counts.filter((count) => count === 1).length;
-      assert.ok(single >= counts.length * 0.7, counts.join(" "));
-      const calls = frames.join().match(/event|callback|other/g).length;
-      const submits = counts.reduce((sum, count) => sum + count, 0);
-      // Far fewer than calls, whatever the machine does.
-      assert.ok(submits <= frames.length * 2, `${submits} of ${calls} calls`);
+
+      // A frame that a busy machine draws too late may have two submissions or none: where many are
+      // late, another try.
+      for (let tries = 1; ; tries++) {
+        const frames = await page.evaluate(() => animated());
+        const counts = frames.map((frame) => frame.split("submit").length - 1);
+        const submits = counts.reduce((sum, count) => sum + count, 0);
+        // Far fewer than calls, whatever the machine does.
+        const calls = frames.join().match(/event|callback|other/g).length;
+        assert.ok(submits <= frames.length * 2, `${submits} of ${calls} calls`);
+        const single = counts.filter((count) => count === 1).length;
+        if (single >= counts.length * 0.7) break;
+        assert.ok(tries < 5, counts.join(" "));
+      }
     }));
 }
 

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chromiumTest, openSite, testOn, times } from "./site.mjs";
+import { chromiumTest, lightTest, openSite, testOn, times } from "./site.mjs";
 
 const site = openSite();
 
@@ -114,7 +114,8 @@ for (const engine of ["gpu", "cpu"]) {
       }),
   );
 
-  test(`steps in place follow float64, awaited and not, on the ${engine}`, () =>
+  const add = engine === "gpu" ? test : lightTest;
+  add(`steps in place follow float64, awaited and not, on the ${engine}`, () =>
     onPage(async (page) => {
       const { wrong, submits } = await page.evaluate(async (engine) => {
         const gpu = await framebatch.open({ engine, flush: "manual" });
@@ -152,51 +153,55 @@ for (const engine of ["gpu", "cpu"]) {
       }, engine);
       for (const off of wrong) assert.ok(off < 1e-3, `off by ${off}`);
       if (engine === "gpu") assert.ok(submits >= 1, `${submits} submissions`);
-    }));
+    }),
+  );
 }
 
-test("computing and reading in one frame is one submission, and only reading comes down", () =>
-  onPage(async (page) => {
-    const { both, steps, lasting } = await page.evaluate(async () => {
-      const { during, lasting } = await import("/counting.js");
-      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
-      const s = gpu.tensor(wave(1000));
-      const x = gpu.tensor(wave(1000, 2));
-      const frame = () => [
-        s.add(x).computeInto(s),
-        s.mul(2).compute(),
-        s.sum().read(),
-      ];
-      const [, warm] = await settle(gpu, frame());
-      warm.dispose();
-      const run = async (make) => {
-        const asked = make();
-        gpu.flush();
-        return Promise.all(asked);
-      };
-      for (let i = 0; i < 3; i += 1) (await run(frame))[1].dispose();
-      const both = await during(() => run(frame));
-      both.value[1].dispose();
-      const step = () => [s.add(x).computeInto(s)];
-      await settle(gpu, step());
-      await run(step);
-      const steps = await during(async () => {
-        for (let i = 0; i < 20; i += 1) await run(step);
+lightTest(
+  "computing and reading in one frame is one submission, and only reading comes down",
+  () =>
+    onPage(async (page) => {
+      const { both, steps, lasting } = await page.evaluate(async () => {
+        const { during, lasting } = await import("/counting.js");
+        const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+        const s = gpu.tensor(wave(1000));
+        const x = gpu.tensor(wave(1000, 2));
+        const frame = () => [
+          s.add(x).computeInto(s),
+          s.mul(2).compute(),
+          s.sum().read(),
+        ];
+        const [, warm] = await settle(gpu, frame());
+        warm.dispose();
+        const run = async (make) => {
+          const asked = make();
+          gpu.flush();
+          return Promise.all(asked);
+        };
+        for (let i = 0; i < 3; i += 1) (await run(frame))[1].dispose();
+        const both = await during(() => run(frame));
+        both.value[1].dispose();
+        const step = () => [s.add(x).computeInto(s)];
+        await settle(gpu, step());
+        await run(step);
+        const steps = await during(async () => {
+          for (let i = 0; i < 20; i += 1) await run(step);
+        });
+        return {
+          both: both.counts,
+          steps: steps.counts,
+          lasting: lasting(steps.counts),
+        };
       });
-      return {
-        both: both.counts,
-        steps: steps.counts,
-        lasting: lasting(steps.counts),
-      };
-    });
-    assert.equal(both.submits, 1);
-    assert.equal(both.readMaps, 1);
-    assert.equal(steps.submits, 20);
-    assert.equal(steps.readMaps, 0, "nothing is read back");
-    assert.deepEqual(lasting, {}, "nothing is made from the second step on");
-  }));
+      assert.equal(both.submits, 1);
+      assert.equal(both.readMaps, 1);
+      assert.equal(steps.submits, 20);
+      assert.equal(steps.readMaps, 0, "nothing is read back");
+      assert.deepEqual(lasting, {}, "nothing is made from the second step on");
+    }),
+);
 
-test("write: any part of a tensor, between steps", () =>
+lightTest("write: any part of a tensor, between steps", () =>
   onPage(async (page) => {
     const wrong = await page.evaluate(async () => {
       const wrong = [];
@@ -231,34 +236,38 @@ test("write: any part of a tensor, between steps", () =>
       return wrong;
     });
     assert.deepEqual(wrong, []);
-  }));
+  }),
+);
 
-test("a thousand tensors computed and let go of leave no memory behind", () =>
-  onPage(async (page) => {
-    const { bytes, before } = await page.evaluate(async () => {
-      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
-      let s = gpu.tensor(wave(20_000));
-      const step = async () => {
-        const [next] = await settle(gpu, [s.scale(0.999).compute()]);
-        s.dispose();
-        s = next;
-      };
-      // A tensor is given back when the step that read it is over, as it is behind a reading.
-      const after = async (steps) => {
-        for (let i = 0; i < steps; i += 1) await step();
-        await settle(gpu, [s.slice([0, 1]).read()]);
-        return gpu.stats();
-      };
-      const before = await after(20);
-      const later = await after(1000);
-      const bytes = [before, later].map(({ tensors, pool }) => [
-        tensors.bytes,
-        pool.bytes,
-      ]);
-      return { bytes, before: before.tensors };
-    });
-    assert.deepEqual(bytes[1], bytes[0], JSON.stringify(before));
-  }));
+lightTest(
+  "a thousand tensors computed and let go of leave no memory behind",
+  () =>
+    onPage(async (page) => {
+      const { bytes, before } = await page.evaluate(async () => {
+        const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+        let s = gpu.tensor(wave(20_000));
+        const step = async () => {
+          const [next] = await settle(gpu, [s.scale(0.999).compute()]);
+          s.dispose();
+          s = next;
+        };
+        // A tensor is given back when the step that read it is over, as it is behind a reading.
+        const after = async (steps) => {
+          for (let i = 0; i < steps; i += 1) await step();
+          await settle(gpu, [s.slice([0, 1]).read()]);
+          return gpu.stats();
+        };
+        const before = await after(20);
+        const later = await after(1000);
+        const bytes = [before, later].map(({ tensors, pool }) => [
+          tensors.bytes,
+          pool.bytes,
+        ]);
+        return { bytes, before: before.tensors };
+      });
+      assert.deepEqual(bytes[1], bytes[0], JSON.stringify(before));
+    }),
+);
 
 chromiumTest(
   "ten thousand steps take no memory, with a computed tensor for each",

@@ -5,8 +5,7 @@
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
-import { test } from "node:test";
-import { heavyTest, openSite } from "./site.mjs";
+import { heavyTest, lightTest, openSite } from "./site.mjs";
 
 const site = openSite();
 
@@ -37,7 +36,7 @@ const CASES = [
 
 for (const [file, device, script] of CASES) {
   const isHeavy = HEAVY.includes(file) && device === "the GPU";
-  const add = isHeavy ? heavyTest : test;
+  const add = isHeavy ? heavyTest : lightTest;
   add(`${file}: the examples keep their word on ${device}`, () =>
     site.page(
       async (page) => {

@@ -2,10 +2,9 @@
 // becomes of a model that is given up, kept in the cache, or wrong.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
 import { encoder } from "./encoder.mjs";
-import { heavyTest, openSite, times } from "./site.mjs";
+import { heavyTest, lightTest as test, openSite, times } from "./site.mjs";
 
 const site = openSite();
 const MODEL = "tests/data/tiny-model";

@@ -1,8 +1,7 @@
 // What is told of batches on a real device, against what is seen from outside.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { heavyTest, openSite } from "./site.mjs";
+import { lightTest as test, longTest, openSite, times } from "./site.mjs";
 
 const site = openSite();
 
@@ -171,7 +170,7 @@ test("profile: what a run takes", () =>
     assert.ok(told.kernelEfficiency > 0 && told.kernelEfficiency <= 1);
   }));
 
-heavyTest(
+longTest(
   "profile: operations and bytes of kernels are those counted by hand",
   () =>
     site.page(async (page) => {

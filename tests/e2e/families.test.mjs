@@ -3,8 +3,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { test } from "node:test";
-import { HAS_TIME, openSite } from "./site.mjs";
+import { heavyTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 const oracle = (name) =>
@@ -86,8 +85,8 @@ const farthest = (a, b) => Math.max(...a.map((x, i) => Math.abs(x - b[i])));
 /** Each engine in 32 bits, and in fewer all models on the CPU and one on the GPU. */
 const casesOf = (name) => [
   ["cpu", "f32"],
-  ...(HAS_TIME ? [["gpu", "f32"]] : []),
-  ...(name === "mpnet" && HAS_TIME ? [["gpu", "f16"]] : []),
+  ["gpu", "f32"],
+  ...(name === "mpnet" ? [["gpu", "f16"]] : []),
   ["cpu", /^distilbert$|^modernbert$/.test(name) ? "int8" : "f16"],
 ];
 const LEAST = { f16: 0.9999, int8: 0.999 };

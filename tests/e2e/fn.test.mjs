@@ -2,8 +2,7 @@
 // with kernels of one's own, and after a lost device.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite, testOn } from "./site.mjs";
+import { lightTest as test, openSite, testOn } from "./site.mjs";
 
 const site = openSite();
 

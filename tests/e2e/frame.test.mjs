@@ -1,8 +1,7 @@
 // A frame's calls in one batch: the counts, and that every call gets its own answer.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite, times } from "./site.mjs";
 
 const site = openSite();
 

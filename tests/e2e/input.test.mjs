@@ -1,8 +1,7 @@
 // Bad input: a code, a sentence that names the argument, and an untouched batch.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite, testIn } from "./site.mjs";
+import { lightTest as test, openSite, testIn } from "./site.mjs";
 
 const INSECURE = "insecure.test";
 

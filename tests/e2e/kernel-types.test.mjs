@@ -2,8 +2,7 @@
 // give on both devices, merged, stored and traced, and what their loops do.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 

@@ -2,8 +2,7 @@
 // merge, what hostile code does, and what is there after a loss.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 

@@ -5,12 +5,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { before, test } from "node:test";
+import { before } from "node:test";
 import { rolldown } from "rolldown";
 import { compile } from "svelte/compiler";
 import { compileScript, parse } from "vue/compiler-sfc";
 import { BROWSER } from "../../tools/browser.mjs";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 const PAGE = readFileSync("docs/libraries.md", "utf8");

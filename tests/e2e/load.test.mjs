@@ -4,11 +4,10 @@
 // Nothing here is about how fast anything is.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { report } from "../../tools/bench-report.mjs";
 import { ISOLATED } from "../../tools/serve.mjs";
 import { result, usePage } from "./bench-page.mjs";
-import { heavyTest, longTest, openBuilt, testIn } from "./site.mjs";
+import { lightTest as test, longTest, openBuilt, testIn } from "./site.mjs";
 
 /** Calls that come at random within a second at 40 a second, by the page's seed. */
 const DUE_AT_40 = 37;
@@ -85,7 +84,7 @@ testIn(
     }),
 );
 
-heavyTest(
+longTest(
   "all kinds of calls, in bursts, on either engine and by a loop, are right",
   () =>
     load(

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
-import { chromiumTest, openSite, times } from "./site.mjs";
+import { chromiumTest, lightTest, openSite, times } from "./site.mjs";
 
 const site = openSite();
 
@@ -54,7 +54,7 @@ function assertServed(report) {
   assert.deepEqual(report.uncaught, []);
 }
 
-const DESTROYED = times(10, 50);
+const DESTROYED = times(6, 50);
 
 test(`the device is destroyed ${DESTROYED} times under load`, (t) =>
   site.page(async (page) => {
@@ -166,7 +166,7 @@ test("of two sessions, the one whose device stays hears and loses nothing", () =
     assert.ok(same, "the other's device changed");
   }));
 
-const SESSIONS = times(12, 600);
+const SESSIONS = times(8, 600);
 const AT_A_TIME = 12;
 
 test(`${SESSIONS} sessions at every load lose devices at every moment, and leave nothing waiting`, () =>
@@ -239,22 +239,25 @@ test("a device that never stays: the CPU takes over, until there is one again", 
     assert.deepEqual([values, shown], [[120_000, 320], true]);
   }));
 
-test("devices that had nothing to do are replaced as often as they go, whatever the CPU does", () =>
-  site.page(async (page) => {
-    await opened(page);
-    const losses = 6; // More in a row than a GPU is given.
-    const { report, news } = await page.evaluate(async (losses) => {
-      const options = () => ({ engine: "cpu" });
-      const traffic = new Traffic(gpu, { options });
-      for (let loss = 0; loss < losses; loss++) {
-        await sleep(1500);
-        await lose();
-      }
-      return { report: await traffic.stop(), news };
-    }, losses);
-    assertServed(report);
-    assert.deepEqual(news, Array(losses).fill(["lost", "restored"]).flat());
-  }));
+lightTest(
+  "devices that had nothing to do are replaced as often as they go, whatever the CPU does",
+  () =>
+    site.page(async (page) => {
+      await opened(page);
+      const losses = 6; // More in a row than a GPU is given.
+      const { report, news } = await page.evaluate(async (losses) => {
+        const options = () => ({ engine: "cpu" });
+        const traffic = new Traffic(gpu, { options });
+        for (let loss = 0; loss < losses; loss++) {
+          await sleep(1500);
+          await lose();
+        }
+        return { report: await traffic.stop(), news };
+      }, losses);
+      assertServed(report);
+      assert.deepEqual(news, Array(losses).fill(["lost", "restored"]).flat());
+    }),
+);
 
 test("calls made as the device goes are answered, whether or not anything is compiled", () =>
   site.page(async (page) => {

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertWithin } from "../../tools/soak.mjs";
-import { openSite, testIn, times } from "./site.mjs";
+import { lightTest, openSite, testIn, times } from "./site.mjs";
 
 const site = openSite();
 
@@ -12,18 +12,21 @@ const BUDGET = 64 * 2 ** 20;
 
 const SECONDS = times(4, 10);
 
-test(`${SECONDS} seconds of mixed streams stay under 64 MiB and lose nothing`, (t) =>
-  site.page(async (page) => {
-    const report = await page.evaluate(
-      async (memoryBudget, seconds) => {
-        const gpu = await framebatch.open({ engine: "gpu", memoryBudget });
-        return scarcity.streaming(gpu, { seconds });
-      },
-      ...[BUDGET, SECONDS],
-    );
-    t.diagnostic(JSON.stringify(report));
-    assertWithin(report, BUDGET);
-  }));
+lightTest(
+  `${SECONDS} seconds of mixed streams stay under 64 MiB and lose nothing`,
+  (t) =>
+    site.page(async (page) => {
+      const report = await page.evaluate(
+        async (memoryBudget, seconds) => {
+          const gpu = await framebatch.open({ engine: "gpu", memoryBudget });
+          return scarcity.streaming(gpu, { seconds });
+        },
+        ...[BUDGET, SECONDS],
+      );
+      t.diagnostic(JSON.stringify(report));
+      assertWithin(report, BUDGET);
+    }),
+);
 
 /** Opens `gpu` and `ask(floats)`, which says whether a lerp of so many is right. */
 const opened = (page, options) =>

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { heavyTest, openSite, times } from "./site.mjs";
+import { heavyTest, lightTest, openSite, times } from "./site.mjs";
 
 const site = openSite();
 const FOLDER = "models/minilm";
@@ -50,7 +50,7 @@ async function embed(texts) {
 }
 
 for (const [engine, dtype, { off = Infinity, like = 0.999 }] of CASES) {
-  const add = engine === "gpu" ? heavyTest : test;
+  const add = engine === "gpu" ? heavyTest : lightTest;
   add(`MiniLM is what it is elsewhere: ${engine}, ${dtype}`, () => {
     assert.ok(existsSync(FOLDER), `${FOLDER} is missing; make model`);
     return site.page(

@@ -1,8 +1,7 @@
 // The page of shapes, as built: it draws, follows the pointer, and switches its ways.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openBuilt, WIDTHS } from "./site.mjs";
+import { heavyTest as test, openBuilt, times } from "./site.mjs";
 
 const site = openBuilt();
 
@@ -24,7 +23,7 @@ const IS_DRAWN = `(way, x) => {
   return document.body.dataset.way === way && near > 0.4 && far < near / 2;
 }`;
 
-for (const width of WIDTHS) {
+for (const width of times([1280], [390, 1280])) {
   test(`at ${width} pixels: it draws under the pointer, and every way does`, async () => {
     const complaints = [];
     const page = await site.open((text) => complaints.push(text));

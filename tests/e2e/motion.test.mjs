@@ -1,8 +1,7 @@
 // Tweens and springs in a real page: one call of a frame for all, and nothing left.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 

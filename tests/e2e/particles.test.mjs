@@ -4,8 +4,7 @@
 // Nothing here is about how fast anything is.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openBuilt, testIn } from "./site.mjs";
+import { lightTest as test, openBuilt, testIn } from "./site.mjs";
 
 const site = openBuilt();
 const WAYS = ["framebatch", "tfjs", "loop"];

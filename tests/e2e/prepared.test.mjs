@@ -2,8 +2,7 @@
 // the call, and not kept.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { chromiumTest, openSite } from "./site.mjs";
+import { chromiumTest, lightTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 

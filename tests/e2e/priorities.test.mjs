@@ -1,8 +1,7 @@
 // Priorities in a page: what is answered first, and in how many batches low work goes.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite, times } from "./site.mjs";
 
 const site = openSite();
 

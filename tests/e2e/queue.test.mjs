@@ -1,8 +1,7 @@
 // A bounded queue and one settlement a call: overflow, flush now, abort, disposal.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { resolve } from "node:path";
-import { before, test } from "node:test";
+import { before } from "node:test";
 import { rolldown } from "rolldown";
 import { BROWSER } from "../../tools/browser.mjs";
-import { openSite, times } from "./site.mjs";
+import { lightTest as test, openSite, times } from "./site.mjs";
 
 const site = openSite();
 

@@ -1,9 +1,8 @@
 // What tensors leave behind: nothing, whether they are disposed of or collected.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
-import { chromiumTest, openSite, times } from "./site.mjs";
+import { chromiumTest, lightTest as test, openSite, times } from "./site.mjs";
 
 /** Firefox makes about a thousand buffers a second. */
 const TENSORS = BROWSER === "chromium" ? times(20_000, 100_000) : 5000;

@@ -4,8 +4,7 @@
 // choose is told that its adapter is a real one.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 

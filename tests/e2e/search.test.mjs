@@ -2,8 +2,13 @@
 // there after a loss.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { heavyTest, openSite, testOn, times } from "./site.mjs";
+import {
+  heavyTest,
+  lightTest as test,
+  openSite,
+  testOn,
+  times,
+} from "./site.mjs";
 
 const site = openSite();
 

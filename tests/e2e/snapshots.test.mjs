@@ -2,8 +2,7 @@
 // whose device is destroyed.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite, times } from "./site.mjs";
+import { lightTest as test, openSite, times } from "./site.mjs";
 
 const site = openSite();
 

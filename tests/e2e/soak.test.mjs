@@ -2,10 +2,9 @@
 // `make long` makes minutes.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
 import { assertNothingLost } from "../../tools/soak.mjs";
-import { chromiumTest, openSite, times } from "./site.mjs";
+import { chromiumTest, lightTest as test, openSite, times } from "./site.mjs";
 
 const site = openSite();
 

@@ -2,9 +2,8 @@
 // with the numbers. `ROWS=16777216` streams a matrix of 4 GiB instead of a small one.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
-import { heavyTest, openSite, times } from "./site.mjs";
+import { heavyTest, lightTest, openSite, times } from "./site.mjs";
 
 const site = openSite();
 const ROWS = Number(process.env.ROWS ?? 8_000);
@@ -78,7 +77,7 @@ heavyTest("random graphs have the same bits under lowered limits", () =>
   }),
 );
 
-test("what cannot be cut says so with the numbers", () =>
+lightTest("what cannot be cut says so with the numbers", () =>
   site.page(async (page) => {
     const errors = await page.evaluate(async () => {
       const { LOWERED } = await import("/matrix.js");
@@ -95,7 +94,8 @@ test("what cannot be cut says so with the numbers", () =>
       assert.equal(code, "limit-exceeded", message);
       assert.match(message, /1200\d\d\d bytes.* 10485\d\d/);
     }
-  }));
+  }),
+);
 
 heavyTest(`${ROWS} rows of 64 floats stream through a network`, () =>
   site.page(async (page) => {

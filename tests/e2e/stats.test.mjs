@@ -1,8 +1,7 @@
 // stats() against counts taken in the page, engine cpu, and explain.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 

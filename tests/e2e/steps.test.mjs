@@ -2,9 +2,8 @@
 // and all of it typed. The page's simulations judge; the tests only choose them.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
-import { openSite, times } from "./site.mjs";
+import { lightTest as test, openSite, times } from "./site.mjs";
 
 const site = openSite();
 

@@ -2,8 +2,7 @@
 // what they take, and that what reads them computes with what was kept.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite, testOn } from "./site.mjs";
+import { lightTest as test, openSite, testOn } from "./site.mjs";
 
 const site = openSite();
 const [ROWS, COLUMNS] = [200, 100];

@@ -1,8 +1,7 @@
 // Streams on a real device: right results in order, overlap, and nothing left behind.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite, times } from "./site.mjs";
+import { lightTest as test, openSite, times } from "./site.mjs";
 
 const site = openSite();
 

@@ -2,8 +2,7 @@
 // GPU, and what becomes of resident ones when a device is lost.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite, times } from "./site.mjs";
 
 const site = openSite();
 

@@ -3,8 +3,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 const ROWS = JSON.parse(

@@ -2,8 +2,7 @@
 // was given. How values follow from what batches take is tested in the core.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openSite } from "./site.mjs";
+import { lightTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 

@@ -16,6 +16,7 @@ use safetensors::tensor::Dtype;
 
 use crate::engines::{in_time, manual, open};
 use crate::model::{TINY, folder, ids};
+use crate::samples::times;
 use crate::stall::Stall;
 
 fn sessions(count: usize, engine: EngineChoice, batch: &BatchConfig) -> Gpus {
@@ -111,6 +112,7 @@ fn corpus(count: usize) -> impl Iterator<Item = String> {
 
 #[test]
 fn a_corpus_comes_back_in_order_from_all_devices() {
+    let count = times(200, 400);
     for (engine, batch) in [
         (EngineChoice::Cpu, Preset::Eager.config()),
         (EngineChoice::Gpu, Preset::Eager.config()),
@@ -120,10 +122,10 @@ fn a_corpus_comes_back_in_order_from_all_devices() {
         let gpus = sessions(3, engine, &batch);
         let embedder = tiny(&gpus);
         let [one, three] = [&alone, &embedder].map(|embedder| {
-            let vectors = embedder.embed_many(corpus(400)).wait();
+            let vectors = embedder.embed_many(corpus(count)).wait();
             vectors.map(|vector| vector.unwrap()).collect::<Vec<_>>()
         });
-        assert_eq!(three.len(), 400);
+        assert_eq!(three.len(), count);
         assert!(one == three, "in order, with the same bits");
         let stats = embedder.stats();
         let each = stats.iter().map(|one| one.tokens);
@@ -133,7 +135,7 @@ fn a_corpus_comes_back_in_order_from_all_devices() {
             !waits || each.min() > Some(0),
             "all of them work: {stats:?}"
         );
-        assert!(sum(&embedder).texts < 400, "equal ones once: {stats:?}");
+        assert!(sum(&embedder).texts < count as u64, "equal ones once: {stats:?}");
         assert_eq!(pending(&embedder), [0, 0, 0]);
     }
 }
@@ -208,8 +210,9 @@ fn losses_at_any_moment_cost_no_text() {
         let gpus = sessions(3, EngineChoice::Gpu, &Preset::Eager.config());
         let embedder = tiny(&gpus);
         let alone = tiny(&open(EngineChoice::Gpu, Preset::Eager.config()));
+        let texts = times(600, 1200);
         let expected: Vec<Vec<f32>> = alone
-            .embed_many(corpus(1200))
+            .embed_many(corpus(texts))
             .wait()
             .map(|vector| vector.unwrap())
             .collect();
@@ -217,7 +220,7 @@ fn losses_at_any_moment_cost_no_text() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 // One after another, and all of them at once at times.
-                for (round, done) in (60..).step_by(300).enumerate() {
+                for (round, done) in (60..).step_by(texts / 4).enumerate() {
                     while sum(&embedder).texts < done {
                         if over.load(Ordering::Relaxed) {
                             return;
@@ -230,7 +233,7 @@ fn losses_at_any_moment_cost_no_text() {
                     }
                 }
             });
-            let vectors = embedder.embed_many(corpus(1200)).wait();
+            let vectors = embedder.embed_many(corpus(texts)).wait();
             for (k, (vector, expected)) in vectors.zip(&expected).enumerate() {
                 assert!(vector.unwrap() == *expected, "text {k}");
             }

@@ -2,7 +2,7 @@
 
 use framebatch::plan::Params;
 
-use crate::samples::Samples;
+use crate::samples::{Samples, times};
 
 /// Words of each buffer.
 pub(crate) const WORDS: usize = 1 << 10;
@@ -80,7 +80,8 @@ pub(crate) fn fillings() -> Vec<Filling> {
     }
     // One word of an entry is a count that is too large, and the others are sound.
     for word in 0..ENTRY {
-        for (strange, other) in [(u32::MAX, 1), (0xffff_ffe0, 4), (0x7149_f2ca, 1)] {
+        let counts = [(u32::MAX, 1), (0xffff_ffe0, 4), (0x7149_f2ca, 1)];
+        for (strange, other) in counts.into_iter().take(times(1, 3)) {
             let mut entry = vec![other; ENTRY];
             entry[word] = strange;
             all.push(Filling::of(entry, mixed(samples, WORDS)));
@@ -88,7 +89,7 @@ pub(crate) fn fillings() -> Vec<Filling> {
     }
     let falling = (0..WORDS as u32).rev();
     all.push(Filling::of(vec![0; ENTRY], falling.collect()));
-    for _ in 0..60 {
+    for _ in 0..times(20, 60) {
         let mut filling = Filling::of(mixed(samples, ENTRY), mixed(samples, WORDS));
         let [width, each, mode] = std::array::from_fn(|_| samples.bits() as u32);
         filling.params.width = width;
@@ -97,7 +98,7 @@ pub(crate) fn fillings() -> Vec<Filling> {
         all.push(filling);
     }
     // Params that no plan has find any entry, or none.
-    for _ in 0..20 {
+    for _ in 0..times(10, 20) {
         let mut filling = Filling::of(mixed(samples, ENTRY), mixed(samples, WORDS));
         let params = mixed(samples, 6);
         filling.params = bytemuck::cast_slice::<u32, Params>(&params)[0];

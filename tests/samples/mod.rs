@@ -2,6 +2,14 @@
 
 use framebatch::State;
 
+/// How much of something a test does; `make long` does more of it.
+pub(crate) fn times<T>(few: T, many: T) -> T {
+    match std::env::var("LONG") {
+        Ok(long) if long == "1" => many,
+        _ => few,
+    }
+}
+
 /// Numbers that look random and are the same in every run (SplitMix64).
 pub(crate) struct Samples(pub(crate) u64);
 

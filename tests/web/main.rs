@@ -13,6 +13,7 @@ mod conformance;
 mod memory;
 #[path = "../oracle/mod.rs"]
 mod oracle;
+#[allow(dead_code, reason = "each test target uses its own part")]
 #[path = "../samples/mod.rs"]
 mod samples;
 mod session;
