@@ -135,7 +135,10 @@ fn a_corpus_comes_back_in_order_from_all_devices() {
             !waits || each.min() > Some(0),
             "all of them work: {stats:?}"
         );
-        assert!(sum(&embedder).texts < count as u64, "equal ones once: {stats:?}");
+        assert!(
+            sum(&embedder).texts < count as u64,
+            "equal ones once: {stats:?}"
+        );
         assert_eq!(pending(&embedder), [0, 0, 0]);
     }
 }
