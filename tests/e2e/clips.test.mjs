@@ -2,7 +2,7 @@
 // what a renderer finds after `flush`.
 
 import assert from "node:assert/strict";
-import { lightTest as test, openSite, times } from "./site.mjs";
+import { lightTest as test, openSite } from "./site.mjs";
 
 const site = openSite();
 

@@ -1,7 +1,7 @@
 // What is told of batches on a real device, against what is seen from outside.
 
 import assert from "node:assert/strict";
-import { lightTest as test, longTest, openSite, times } from "./site.mjs";
+import { lightTest as test, longTest, openSite } from "./site.mjs";
 
 const site = openSite();
 
