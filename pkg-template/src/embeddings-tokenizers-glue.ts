@@ -15,5 +15,6 @@ export function startTokenizers(): TokenizersInstance {
 export const TOKENIZERS: WasmFile = {
   name: "tokenizers_bg.wasm",
   inline: "framebatch/embeddings-inline",
+  hasNoOption: true,
   address: () => new URL("../wasm/tokenizers_bg.wasm", import.meta.url),
 };

@@ -161,6 +161,22 @@ test("a whole set serves while its server is out of reach", async () => {
   assert.equal((await load(session)).info.maxTokens, 4);
 });
 
+test("what a whole set lacks is not there while its server is out of reach, and the set stays", async () => {
+  const session = await manual();
+  await load(session);
+  const had = [...server.kept.keys()];
+  const names = [...server.keptNames(), "config_sentence_transformers.json"];
+  const offline = new TypeError("offline");
+  server.answers = Object.fromEntries(names.map((name) => [name, offline]));
+  await assert.rejects(
+    session.gpu.reranker(SITE),
+    /is not among the files kept/,
+  );
+  await settled(20);
+  assert.deepEqual([...server.kept.keys()], had);
+  await load(session);
+});
+
 test("a server that refuses a kept file is heard, and the set stays", async () => {
   const session = await manual();
   await load(session);

@@ -2,7 +2,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chunk, fake, manual, module, settled, stateOf } from "./face.mjs";
+import {
+  chunk,
+  compiling,
+  fake,
+  manual,
+  module,
+  settled,
+  stateOf,
+} from "./face.mjs";
 import {
   folder,
   json,
@@ -287,6 +295,23 @@ test("loading is given up at any time, and nothing stays", async () => {
     gpu.embedder(folder(), { signal }),
     (reason) => reason === "before",
   );
+});
+
+test("loading is given up while kernels compile, and nothing stays", async () => {
+  for (const load of ["embedder", "reranker"]) {
+    const { gpu, core } = await manual();
+    (await gpu.embedder(folder())).dispose();
+    compiling.isQuick = false;
+    const controller = new AbortController();
+    const loading = gpu[load](folder(), { signal: controller.signal });
+    await settled(50);
+    assert.equal(core.warmups.length, 1);
+    controller.abort("enough");
+    await assert.rejects(loading, (reason) => reason === "enough");
+    compiling.isQuick = true;
+    core.warmed();
+    assert.equal(core.tensors.size, 0);
+  }
 });
 
 test("while the session opens, loading waits and can be given up", async () => {

@@ -74,6 +74,46 @@ test("tokens are told with their places", async () => {
   assert.throws(() => embedder.tokenize("a"), { code: "disposed" });
 });
 
+test("the table's rows are told, beyond which added tokens are none", async () => {
+  const { gpu } = await manual();
+  (await gpu.embedder(folder(unigram()))).dispose();
+  assert.equal(tokenizersFile.finished.at(-1).rows, 8);
+  const added_tokens = [7, 8].map((id) => ({ content: `<${id}>`, id }));
+  const bert = json({ ...TOKENIZER, added_tokens });
+  (await gpu.embedder(folder({ "tokenizer.json": bert }))).dispose();
+  const { added } = chunk.tokenizers.at(-1);
+  assert.deepEqual(
+    added.map(({ content }) => content),
+    ["<7>"],
+  );
+});
+
+test("where the file does not load no model does, and the next load asks again", async () => {
+  const { gpu, core } = await manual();
+  (await gpu.embedder(folder(unigram()))).dispose();
+  tokenizersFile.failures.feed = new Error("unreachable");
+  await assert.rejects(gpu.embedder(folder(unigram())), { code: "fatal" });
+  tokenizersFile.loading = Promise.reject(new Error("blocked"));
+  tokenizersFile.loading.catch(() => {});
+  for (const load of ["embedder", "reranker"]) {
+    await assert.rejects(gpu[load](folder(unigram())), {
+      code: "unsupported",
+      message: /: the WebAssembly file of tokenizers .*blocked/,
+    });
+  }
+  tokenizersFile.loading = Promise.resolve();
+  (await gpu.embedder(folder(unigram()))).dispose();
+  assert.equal(core.tensors.size, 0);
+});
+
+test("a reranker whose tokenizer is not known is refused before anything is uploaded", async () => {
+  const { gpu, core } = await manual();
+  const { fills } = core.counts;
+  const unknown = unigram({ normalizer: { type: "Nmt" } });
+  await assert.rejects(gpu.reranker(folder(unknown)), { code: "unsupported" });
+  assert.equal(core.counts.fills, fills);
+});
+
 test("large files are fed in slices, and BERT's with other parts once more", async () => {
   const { gpu } = await manual();
   const { length } = tokenizersFile.slices;

@@ -56,15 +56,6 @@ const WRONG = [
     { "tokenizer.json": json({ ...TOKENIZER, model: { vocab: { a: -1 } } }) },
     "vocab['a'] must be a whole number below 65537, got -1",
   ],
-  [
-    {
-      "tokenizer.json": json({
-        ...TOKENIZER,
-        added_tokens: [{ content: "x", id: 8 }],
-      }),
-    },
-    "the vocabulary has 9 tokens, but vocab_size of config.json is 8",
-  ],
   [{ "model.safetensors": undefined }, "model.safetensors is missing"],
   [
     weights(new Uint8Array(3)),

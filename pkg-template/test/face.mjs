@@ -15,8 +15,8 @@ export function module(name, query = "") {
 /** The package, as an application imports it; or with sessions in a worker of this process. */
 export const face = { ...(await module("index")) };
 
-/** The fake core's controls. */
-export const { fake } = await import(
+/** The fake core's controls, and whether it compiles at once. */
+export const { compiling, fake } = await import(
   pathToFileURL(join(folder, "wasm", "framebatch.js")).href
 );
 

@@ -71,7 +71,7 @@ class TokenizerReader extends Tenant {
     this.bytes.push(...slice);
   }
 
-  finish(flags) {
+  finish(flags, rows) {
     const lowers = flags === 1;
     this.free();
     this.enter = () => assert.fail("it is finished");
@@ -87,7 +87,7 @@ class TokenizerReader extends Tenant {
       if (kinds.includes(kind) && hasText) continue;
       throw refused("unsupported", `${part} ${JSON.stringify(given)}`);
     }
-    file.finished.push({ lowers, json });
+    file.finished.push({ lowers, rows, json });
     const tokenizer = new Tokenizer(json, lowers);
     tokenizer.instance = this.instance;
     return tokenizer;

@@ -400,8 +400,10 @@ def main():
     # Two layers that attend to 8 neighbors on each side, between two that attend to all.
     turns = {**sizes, "max_position_embeddings": 64, "intermediate_size": 56, **eager}
     specials = dict(bos_token_id=2, cls_token_id=2, eos_token_id=3, sep_token_id=3, pad_token_id=0)
+    # A field that ModernBERT does not read, and that its public models have.
+    unread = dict(position_embedding_type="absolute")
     modern = ModernBertConfig(
-        **{**turns, "num_hidden_layers": 4}, **specials, local_attention=16, global_rope_theta=5e3
+        **{**turns, "num_hidden_layers": 4}, **specials, local_attention=16, global_rope_theta=5e3, **unread
     )
     modern = ModernBertModel(modern)
     paces = dict(full_attention_inv_freq=(5e3, 1.0), sliding_attention_inv_freq=(1e4, 1.0))
@@ -490,7 +492,7 @@ def main():
     reranker("reranker-xlm-roberta", roberta, ROBERTA, change)
 
     modern = ModernBertConfig(
-        **turns, **specials, local_attention=16, classifier_pooling="mean", num_labels=1
+        **turns, **specials, local_attention=16, classifier_pooling="mean", num_labels=1, **unread
     )
     paces = dict(full_attention_inv_freq=(1.6e5, 1.0), sliding_attention_inv_freq=(1e4, 1.0))
     modern = ModernBertForSequenceClassification(modern)

@@ -257,10 +257,7 @@ fn a_vocabulary_that_makes_no_sense_is_refused() {
             "the vocabulary has no token '?!'",
         ),
         (
-            with_json(|json| {
-                json["added_tokens"][1]["content"] = "<new>".into();
-                json["added_tokens"][1]["id"] = 128.into();
-            }),
+            with_json(|json| json["model"]["vocab"]["fog"] = 128.into()),
             "tokenizer.json: has the id 128, but vocab_size",
         ),
         (added("content", "".into()), "an added token is empty"),
@@ -268,6 +265,24 @@ fn a_vocabulary_that_makes_no_sense_is_refused() {
         let error = files.open(&gpu, Storage::F32).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}\n  is not {expected}");
     }
+}
+
+#[test]
+fn an_added_token_that_the_model_has_no_row_for_is_text() {
+    let gpu = gpu();
+    let has = with_json(|json| {
+        json["added_tokens"][1]["content"] = "<new>".into();
+        json["added_tokens"][1]["id"] = 128.into();
+    });
+    let has_not = with_json(|json| {
+        json["added_tokens"].as_array_mut().unwrap().remove(1);
+    });
+    let [has, has_not] = [has, has_not].map(|files| {
+        let embedder = files.open(&gpu, Storage::F32).unwrap();
+        embedder.ids("the <new> cat").unwrap()
+    });
+    assert_eq!(has, has_not);
+    assert!(has.len() > 5 && has.iter().all(|id| *id < 128));
 }
 
 /// A `tokenizer.json` of SentencePiece's Unigram, with a few words.

@@ -32,10 +32,11 @@ impl WebReader {
         self.0.feed(slice)
     }
 
-    /// The tokenizer of the file, which ends here; with the flag 1 it puts texts in lower case
-    /// before anything else.
-    pub fn finish(self, flags: u32) -> Result<WebTokenizer, Error> {
-        let tokenizer = self.0.finish()?;
+    /// The tokenizer of the file, which ends here, for a model whose table has so many rows; with
+    /// the flag 1 it puts texts in lower case before anything else.
+    pub fn finish(self, flags: u32, rows: u32) -> Result<WebTokenizer, Error> {
+        let mut tokenizer = self.0.finish()?;
+        tokenizer.limit_added(rows);
         let lowers = flags & LOWERS != 0;
         Ok(WebTokenizer { tokenizer, lowers })
     }

@@ -22,14 +22,19 @@ export class LoadFailure extends Error {
 interface Named {
   readonly name: string;
   readonly inline: string;
+  readonly hasNoOption?: true;
 }
 
 function misplaced(
-  { name, inline }: Named,
+  { name, inline, hasNoOption }: Named,
   reason: string,
   cause?: unknown,
 ): LoadFailure {
-  const advice = `import "${inline}", which holds the file, serve the package's wasm/${name} there, or give its address or its bytes as the option wasm`;
+  const ways = `import "${inline}", which holds the file`;
+  const serve = `serve the package's wasm/${name} there`;
+  const advice = hasNoOption
+    ? `${ways}, or ${serve}`
+    : `${ways}, ${serve}, or give its address or its bytes as the option wasm`;
   return new LoadFailure(reason, advice, true, { cause });
 }
 

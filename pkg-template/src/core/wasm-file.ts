@@ -23,6 +23,8 @@ export interface WasmFile {
   readonly name: string;
   /** The entry of the package that holds it. */
   readonly inline: string;
+  /** Whether no option says where it lies. */
+  readonly hasNoOption?: true;
   /** Its address beside the package's scripts, as bundlers rewrite it. */
   readonly address: () => URL;
 }

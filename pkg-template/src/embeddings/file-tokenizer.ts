@@ -14,8 +14,11 @@ import { ABOUT } from "./source.js";
 /** Reads a file slice by slice. Throws `{ code, message }`. */
 interface ReaderGlue extends GlueObject {
   feed(slice: Uint8Array): void;
-  /** The tokenizer of the file, which ends here; 1 lowers texts. Afterwards the reader is freed. */
-  finish(flags: number): TokenizerGlue;
+  /**
+   * The tokenizer of the file, which ends here, for a table of so many rows; 1 lowers texts.
+   * Afterwards the reader is freed.
+   */
+  finish(flags: number, rows: number): TokenizerGlue;
 }
 
 /** Splits texts. Throws `{ code, message }`. */
@@ -59,9 +62,13 @@ async function start(): Promise<Home> {
     return new Instance(glue, "tokenizers", () => (loading = undefined));
   } catch (error) {
     loading = undefined;
-    throw error;
+    if (!(error instanceof FramebatchError)) throw error;
+    throw new TokenizersFailure(error.code, error.message, { cause: error });
   }
 }
+
+/** The error of the WebAssembly file, which says nothing of a model's. */
+export class TokenizersFailure extends FramebatchError {}
 
 /** A tokenizer.json that is being read, piece by piece. */
 export class TokenizerReader {
@@ -92,13 +99,13 @@ export class TokenizerReader {
     }
   }
 
-  /** The tokenizer of the file, which ends here. */
-  finish(lowers: boolean): FileTokenizer {
+  /** The tokenizer of the file, which ends here: added tokens beyond a model's rows are none. */
+  finish(lowers: boolean, rows: number): FileTokenizer {
     const { glue } = this;
     this.glue = undefined;
     return new FileTokenizer(
       this.home,
-      this.ask(() => glue!.finish(lowers ? 1 : 0)),
+      this.ask(() => glue!.finish(lowers ? 1 : 0, rows)),
     );
   }
 

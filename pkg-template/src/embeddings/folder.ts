@@ -3,7 +3,7 @@
 // Files of the page are read here; folders on the web, in `web-folder.ts`.
 
 import { FramebatchError, invalid, kindOf, tagOf } from "../checks/errors.js";
-import { builtin } from "../platform/node.js";
+import { builtin, type FileHandle } from "../platform/node.js";
 import {
   ABOUT,
   failed,
@@ -14,6 +14,9 @@ import {
   streamed,
 } from "./source.js";
 import { WebFolder } from "./web-folder.js";
+
+/** Bytes of a file on a disk that are read at once. */
+const PORTION = 1 << 18;
 
 /** The folder of a source. Throws `invalid-input` for what is none. */
 export function folderOf(
@@ -125,13 +128,39 @@ class DiskFolder extends GivenFolder {
     super(() => undefined);
   }
 
+  // In portions: whole, a file would be in memory twice, and Node reads none beyond 2 GiB.
   override async open(name: string): Promise<OpenFile | undefined> {
-    const { readFile } = builtin("node:fs/promises")!;
+    const fail = (cause: unknown): FramebatchError =>
+      failed(`${name} could not be read`, cause);
     try {
-      return this.opened(name, await readFile(`${this.place}/${name}`));
+      const { open } = builtin("node:fs/promises")!;
+      const file = await open(`${this.place}/${name}`);
+      const { size } = await file.stat();
+      return streamed(streamOf(file), size, fail);
     } catch (cause) {
       if ((cause as { code?: string }).code === "ENOENT") return undefined;
-      throw failed(`${name} could not be read`, cause);
+      throw fail(cause);
     }
   }
+}
+
+/** The bytes of a file, which is closed at their end and where nobody wants more of them. */
+function streamOf(file: FileHandle): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      async pull(stream) {
+        const bytes = new Uint8Array(PORTION);
+        let length = 0;
+        try {
+          length = (await file.read(bytes)).bytesRead;
+        } finally {
+          if (length === 0) await file.close();
+        }
+        if (length > 0) stream.enqueue(bytes.subarray(0, length));
+        else stream.close();
+      },
+      cancel: () => file.close(),
+    },
+    { highWaterMark: 0 },
+  );
 }

@@ -49,7 +49,7 @@ export async function loadEmbedder(
 ): Promise<Embedder> {
   checkEmbedderOptions(options);
   const task = { isReranker: false, dimensions: options.dimensions ?? 0 };
-  return load(calls, source, task, options, async (loaded) => {
+  return load(calls, source, task, options, async (loaded, signal) => {
     const { encoder, weights } = loaded;
     const { config } = encoder;
     const tokenizer = leavingIds(loaded.tokenizer);
@@ -58,7 +58,7 @@ export async function loadEmbedder(
       await compare(calls, loaded, model, options);
       const textsOf = (): Uint32Array[] => testTexts(encoder, loaded.tokenizer);
       await chooseArithmetic(model, textsOf, options);
-      await warm(calls, new TokenOperands(EMBED, model, idOf(config)));
+      await warm(calls, new TokenOperands(EMBED, model, idOf(config)), signal);
     });
     return new Embedder(calls, model, tokenizer);
   });
@@ -72,14 +72,14 @@ export async function loadReranker(
 ): Promise<Reranker> {
   checkRerankerOptions(options);
   const task = { isReranker: true, dimensions: 0 };
-  const loading = load(calls, source, task, options, async (loaded) => {
+  const loading = load(calls, source, task, options, async (loaded, signal) => {
     const { encoder, tokenizer, weights } = loaded;
     if (tokenizer instanceof FramebatchError) throw tokenizer;
     const { config } = encoder;
     const model = new Model(calls, encoder, "reranker", weights);
     const types = new Uint32Array(config.types > 1 ? 1 : 0);
     const operands = new TokenOperands(SCORE, model, idOf(config), types);
-    await orDrop(model, () => warm(calls, operands));
+    await orDrop(model, () => warm(calls, operands, signal));
     return new Reranker(calls, model, tokenizer);
   });
   return loading.catch((error: unknown) => {
@@ -137,13 +137,16 @@ interface Loaded {
   readonly tokenizer: Splitter | FramebatchError;
 }
 
+/** Makes what callers hold of a model; loading is given up by the signal until then. */
+type Finish<Made> = (loaded: Loaded, signal: AbortSignal) => Promise<Made>;
+
 /** Loads a model for a task; `finish` makes of it what callers hold. */
 async function load<Made>(
   calls: Calls,
   source: ModelSource,
   task: Task,
   options: EmbedderOptions,
-  finish: (loaded: Loaded) => Promise<Made>,
+  finish: Finish<Made>,
 ): Promise<Made> {
   const { signal, cache = true } = options;
   signal?.throwIfAborted();
@@ -187,7 +190,7 @@ async function bring<Made>(
   calls: Calls,
   folder: Folder,
   how: Loading,
-  finish: (loaded: Loaded) => Promise<Made>,
+  finish: Finish<Made>,
 ): Promise<Made> {
   const { task, options, signal } = how;
   const { backpressure, ended } = calls;
@@ -208,12 +211,16 @@ async function bring<Made>(
       if (file === undefined) throw missing(FILE);
       const splitting = finishWords(words, encoder.config);
       const tokenizer = tokenizerOf(encoder, splitting);
+      // A reranker takes texts alone.
+      if (task.isReranker && tokenizer instanceof FramebatchError) {
+        throw tokenizer;
+      }
       try {
         const parts = { file, encoder, tokenizer };
         const weights = await upload(calls, folder, parts, how);
         try {
           await folder.confirm();
-          return await finish({ encoder, weights, tokenizer });
+          return await finish({ encoder, weights, tokenizer }, signal);
         } catch (error) {
           dropAll(calls, weights.nodes);
           throw error;
@@ -236,8 +243,14 @@ async function bring<Made>(
 }
 
 /** Compiles the kernels, which texts of all lengths share, ahead of the first text. */
-async function warm(calls: Calls, operands: TokenOperands): Promise<void> {
-  await calls.warmup(() => calls.take(operands, undefined));
+async function warm(
+  calls: Calls,
+  operands: TokenOperands,
+  signal: AbortSignal,
+): Promise<void> {
+  const ready = calls.warmup(() => calls.take(operands, undefined));
+  await orAbort(ready, signal);
+  signal.throwIfAborted();
 }
 
 /**

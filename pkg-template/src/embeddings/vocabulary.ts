@@ -7,7 +7,11 @@
 
 import { FramebatchError, invalid } from "../checks/errors.js";
 import type { Config } from "./config.js";
-import { FileTokenizer, TokenizerReader } from "./file-tokenizer.js";
+import {
+  FileTokenizer,
+  TokenizerReader,
+  TokenizersFailure,
+} from "./file-tokenizer.js";
 import {
   decode,
   Fields,
@@ -90,11 +94,11 @@ export function finishWords(words: Words, config: Config): Splitting {
   let splitting: Splitting;
   if (words instanceof TokenizerReader) {
     try {
-      splitting = words.finish(lowered);
+      splitting = words.finish(lowered, vocabulary);
     } catch (error) {
       splitting = refusal(error);
     }
-  } else splitting = words;
+  } else splitting = limited(words, vocabulary);
   if (splitting instanceof FramebatchError) return splitting;
   const rows = rowsOf(splitting);
   if (rows <= vocabulary) return splitting;
@@ -103,6 +107,14 @@ export function finishWords(words: Words, config: Config): Splitting {
     ABOUT,
     `the vocabulary has ${rows} tokens, but vocab_size of config.json is ${vocabulary}`,
   );
+}
+
+/** Words without added tokens that a model's table has no rows for. */
+function limited(words: Splitting, rows: number): Splitting {
+  if (words instanceof FileTokenizer || words instanceof FramebatchError) {
+    return words;
+  }
+  return { ...words, added: words.added.filter(({ id }) => id < rows) };
 }
 
 /** The file will not be read to its end, if one is being read. */
@@ -129,7 +141,8 @@ async function leavingIds<Read>(
 
 /** The error of a tokenizer that is not known. Throws every other error. */
 function refusal(error: unknown): FramebatchError {
-  const isOne = error instanceof FramebatchError;
+  const isOne =
+    error instanceof FramebatchError && !(error instanceof TokenizersFailure);
   if (!isOne || error.code !== "unsupported") throw error;
   return error;
 }

@@ -120,9 +120,13 @@ export class WebFolder implements Folder {
       if (this.isDamaged) void left.then(() => kept.forget());
       return;
     }
+    const { others } = await this.beginning;
     const isWrong =
       error instanceof FramebatchError && error.code === "invalid-input";
-    if (isWrong && this.opened.size > 0) await kept.forget();
+    // Where the server is out of reach, what is kept is all that there is.
+    if (isWrong && this.opened.size > 0 && others === "server") {
+      await kept.forget();
+    }
   }
 
   private async commit(): Promise<void> {

@@ -4,6 +4,14 @@
 /** What of `node:fs/promises` is used. */
 interface FileSystem {
   readFile(path: URL | string): Promise<Uint8Array<ArrayBuffer>>;
+  open(path: string): Promise<FileHandle>;
+}
+
+/** What of an open file is used. */
+export interface FileHandle {
+  stat(): Promise<{ size: number }>;
+  read(into: Uint8Array): Promise<{ bytesRead: number }>;
+  close(): Promise<void>;
 }
 
 /** What of `node:events` is used. */

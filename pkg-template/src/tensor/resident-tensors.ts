@@ -113,6 +113,9 @@ export class ResidentTensors {
   /** The session has ended; the core has released everything. */
   close(): void {
     this.core = undefined;
+    // No device gets the data any more, and whoever still has a tensor may have it for long.
+    const all = [...this.held.values(), ...this.early];
+    for (const storage of all) storage.data = undefined;
     this.held.clear();
     this.early.clear();
   }

@@ -217,7 +217,9 @@ fn refuse_others(json: &Fields<'_>, of: &Architecture) -> Result<(), Error> {
         _ => (["absolute"; 2], "only \"absolute\" is known"),
     };
     let kind = json.text(POSITIONS)?;
-    if kind.is_some_and(|kind| !own.contains(&kind)) {
+    // Nothing of ModernBERT reads it, and its models have what their tools left there.
+    let is_read = of.family != Family::ModernBert;
+    if is_read && kind.is_some_and(|kind| !own.contains(&kind)) {
         return Err(json.unknown(POSITIONS, known));
     }
     const BUCKETS: &str = "relative_attention_num_buckets";

@@ -119,7 +119,10 @@ fn by_layer(json: &Fields<'_>, count: u32, near: &[bool]) -> Result<[Heads; 2], 
     };
     let mut found = [None; 2];
     for (layer, is_near) in near.iter().enumerate() {
-        let heads = match sizes.object(&layer.to_string())? {
+        // Numbers are as long as the longest one, with zeros in front.
+        let mut names = sizes.names();
+        let name = names.find(|name| name.parse() == Ok(layer));
+        let heads = match name.map(|name| sizes.object(name)).transpose()?.flatten() {
             Some(layer) => own(&layer, [SIZE, OF_KEYS], count, [usual.size, usual.of_keys])?,
             None => usual,
         };

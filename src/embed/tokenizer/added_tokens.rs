@@ -90,6 +90,11 @@ impl AddedTokens {
         Ok(())
     }
 
+    /// Leaves out tokens with ids from `rows` on.
+    pub(super) fn limit(&mut self, rows: u32) {
+        self.tokens.retain(|token| token.id < rows);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }

@@ -164,6 +164,12 @@ impl Tokenizer {
         }])
     }
 
+    /// Takes no added token with an id from `rows` on for one: a model whose table has so many rows
+    /// knows none of them. EmbeddingGemma's file has one for images, which its texts have not.
+    pub fn limit_added(&mut self, rows: u32) {
+        self.stages.limit_added(rows);
+    }
+
     /// The id of a token.
     pub fn id(&self, token: &str) -> Option<u32> {
         self.stages.id(token)

@@ -47,6 +47,12 @@ impl Stages {
         self.normalized.add(normalized)
     }
 
+    /// Leaves out added tokens with ids from `rows` on.
+    pub(super) fn limit_added(&mut self, rows: u32) {
+        self.given.limit(rows);
+        self.normalized.limit(rows);
+    }
+
     /// The id of a token.
     pub(super) fn id(&self, token: &str) -> Option<u32> {
         let added = self.given.id(token).or_else(|| self.normalized.id(token));

@@ -20,7 +20,7 @@ pub(super) type Split = Result<Tokenizer, Error>;
 
 /// Reads the tokenizer of a model with so many tokens.
 pub(super) fn tokenizer(files: &ModelFiles<'_>, vocab: u32) -> Result<Split, Error> {
-    let (file, split) = match of_json(files)? {
+    let (file, mut split) = match of_json(files)? {
         Some(split) => (JSON, split),
         None => match files.text(LINES)? {
             Some(lines) => (LINES, Ok(of_lines(files, &lines)?)),
@@ -30,6 +30,9 @@ pub(super) fn tokenizer(files: &ModelFiles<'_>, vocab: u32) -> Result<Split, Err
             }
         },
     };
+    if let Ok(tokenizer) = &mut split {
+        tokenizer.limit_added(vocab);
+    }
     if let Ok(tokenizer) = &split
         && let Some(last) = tokenizer.last_id().filter(|last| *last >= vocab)
     {

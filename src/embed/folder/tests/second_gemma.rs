@@ -11,8 +11,8 @@ fn heads_may_have_sizes_by_what_they_attend_to() {
     let named = r#""global_head_dim": 32, "num_global_key_value_heads": 4, "head_dim": 16,
         "num_key_value_heads": 1"#;
     let by_layer = r#""layer_types": ["full_attention", "sliding_attention", "full_attention",
-        "full_attention"], "head_dim": 24, "per_layer_config": {"0": {"head_dim": 48},
-        "2": {"head_dim": 48}, "3": {"head_dim": 48, "num_key_value_heads": 2}}"#;
+        "full_attention"], "head_dim": 24, "per_layer_config": {"00": {"head_dim": 48},
+        "02": {"head_dim": 48}, "03": {"head_dim": 48, "num_key_value_heads": 2}}"#;
     // The last layer attends to all, whatever is said of it.
     let only_near = r#""layer_types": ["sliding_attention", "sliding_attention",
         "sliding_attention", "sliding_attention"], "sliding_window": 7"#;
