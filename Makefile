@@ -76,7 +76,7 @@ test: | setup
 	wait $$compiling; \
 	node tools/test.mjs
 
-long: build www/dist/index.html model
+long: build www/dist/index.html www/site/dist/index.html model
 	@node tools/long.mjs
 
 matrix: build

@@ -34,7 +34,11 @@ const RECORD = /^record: (\S+\.json)/m;
 
 /** What the tests of a file are added by that `make test` leaves to one browser. */
 const LONGER = /\b(lightTest|heavyTest|longTest|testIn|testOn)\b/;
-const CONVERSIONS = ["tests/packaging/convert.test.mjs"];
+/** Those elsewhere, which ask Chromium alone. */
+const ELSEWHERE = [
+  "tests/packaging/convert.test.mjs",
+  "tests/site/pages.test.mjs",
+];
 
 const CASES = "10000";
 // Other cases in each run, and the same again if it is set.
@@ -185,7 +189,7 @@ const PARTS = {
       .filter((name) => LONGER.test(readFileSync(name, "utf8")));
     const passed = [];
     for (const BROWSER of ["chromium", "firefox"]) {
-      const also = BROWSER === "chromium" ? CONVERSIONS : [];
+      const also = BROWSER === "chromium" ? ELSEWHERE : [];
       const [[, count]] = await run(
         [
           ...["node", "--test", "--test-reporter=spec", "--test-concurrency=1"],

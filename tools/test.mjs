@@ -34,7 +34,7 @@ const VALUES = [
 ];
 
 // A store of clips, what they write, a page of an index and a weight of a model are each one buffer;
-// and the last says in how many pieces it goes.
+// descents of so many states take long; and the last says in how many pieces it goes.
 const BEYOND_SMALL = [
   "the_store_grows_between_calls_of_one_batch",
   "a_clip_beyond_the_budget_leaves_the_others_as_they_were",
@@ -43,11 +43,13 @@ const BEYOND_SMALL = [
   "several_pages_are_searched_as_one",
   "a_hundred_thousand_vectors_are_searched_as_a_sort_does",
   "minilm::",
+  "descent_of_every_layer_at_many_rates",
   "sixty_four_texts_are_one_submission",
 ];
 
-// What computes no other values: encoders in several sessions, rankings, the test of storage.
-const NO_VALUES = ["several::", "rerankers::", "self_test::"];
+// What computes no other values: encoders in several sessions and of many families, rankings, the test
+// of storage.
+const NO_VALUES = ["several::", "rerankers::", "self_test::", "families::"];
 
 const SUITES = [
   { name: "unit", unit: true, command: () => ["cargo", "test", "--lib"] },

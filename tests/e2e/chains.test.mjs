@@ -12,7 +12,7 @@ import { lightTest, openSite, times } from "./site.mjs";
  */
 const GRAPHS = {
   gpu: times(BROWSER === "chromium" ? 2 : 40, 10_000),
-  cpu: times(300, 10_000),
+  cpu: times(100, 10_000),
 };
 /** Graphs between two words from the page, so that a slow browser is not taken for a dead one. */
 const ROUND = 20;

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openBuilt, testIn, times } from "./site.mjs";
+import { longTest, openBuilt, testIn, times } from "./site.mjs";
 
 const site = openBuilt();
 const WAYS = ["framebatch", "awaited", "tfjs", "loop"];
@@ -88,25 +88,22 @@ for (const width of times([390], [390, 1280])) {
   );
 }
 
-testIn(
-  "chromium",
-  "without WebGPU: the CPU answers, and the page says so",
-  () =>
-    demo(
-      {
-        prepare: () =>
-          Object.defineProperty(navigator, "gpu", { value: undefined }),
-      },
-      async (page) => {
-        await assertLook(page);
-        const { rows } = await page.evaluate(() => window.__result);
-        for (const { ranOn } of rows) assert.equal(ranOn, "CPU");
-        const notice = await page.$eval("#notice", (note) =>
-          note.hidden ? "" : note.textContent,
-        );
-        assert.match(notice, /No WebGPU here \(unsupported\)/);
-      },
-    ),
+longTest("without WebGPU: the CPU answers, and the page says so", () =>
+  demo(
+    {
+      prepare: () =>
+        Object.defineProperty(navigator, "gpu", { value: undefined }),
+    },
+    async (page) => {
+      await assertLook(page);
+      const { rows } = await page.evaluate(() => window.__result);
+      for (const { ranOn } of rows) assert.equal(ranOn, "CPU");
+      const notice = await page.$eval("#notice", (note) =>
+        note.hidden ? "" : note.textContent,
+      );
+      assert.match(notice, /No WebGPU here \(unsupported\)/);
+    },
+  ),
 );
 
 testIn(

@@ -4,7 +4,13 @@
 import assert from "node:assert/strict";
 import { BROWSER } from "../../tools/browser.mjs";
 import { encoder } from "./encoder.mjs";
-import { heavyTest, lightTest as test, openSite, times } from "./site.mjs";
+import {
+  heavyTest,
+  lightTest as test,
+  openSite,
+  testOn,
+  times,
+} from "./site.mjs";
 
 const site = openSite();
 const MODEL = "tests/data/tiny-model";
@@ -66,9 +72,7 @@ for (const engine of ["gpu", "cpu"]) {
   for (const dtype of DTYPES) {
     if (engine === "gpu" && !times(["f32", "int8"], DTYPES).includes(dtype))
       continue;
-    const isHeavy = engine === "gpu" && dtype !== "f32";
-    const add = isHeavy ? heavyTest : test;
-    add(
+    testOn(engine)(
       `vectors are right, and the same alone and among 63: ${engine}, ${dtype}`,
       () =>
         site.page(

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertWithin } from "../../tools/soak.mjs";
-import { lightTest, openSite, testIn, times } from "./site.mjs";
+import { lightTest, longTest, openSite, times } from "./site.mjs";
 
 const site = openSite();
 
@@ -57,47 +57,40 @@ const opened = (page, options) =>
     window.sleep = (ms) => new Promise((run) => setTimeout(run, ms));
   }, options);
 
-testIn(
-  "chromium",
-  "small frames map little for writing, whatever a large one left",
-  () =>
-    site.page(async (page) => {
-      await opened(page);
-      const frames = await page.evaluate(async () => {
-        const { mapAsync, unmap } = GPUBuffer.prototype;
-        const mapped = new WeakMap();
-        let sent = [];
-        GPUBuffer.prototype.mapAsync = function (
-          mode,
-          at = 0,
-          size = this.size,
-        ) {
-          mapped.set(this, mode === GPUMapMode.WRITE ? size : 0);
-          return mapAsync.call(this, mode, at, size);
-        };
-        GPUBuffer.prototype.unmap = function () {
-          if (mapped.get(this) > 0) sent.push(mapped.get(this));
-          unmap.call(this);
-        };
-        const frames = [];
-        for (const length of [1 << 20, 1 << 15, 1 << 18]) {
-          for (let frame = 0; frame < 20; frame++) {
-            sent = [];
-            const isRight = await ask(length);
-            frames.push({ isRight, bytes: 2 * 4 * length, sent });
-            await sleep(20); // A buffer is mapped again.
-          }
+longTest("small frames map little for writing, whatever a large one left", () =>
+  site.page(async (page) => {
+    await opened(page);
+    const frames = await page.evaluate(async () => {
+      const { mapAsync, unmap } = GPUBuffer.prototype;
+      const mapped = new WeakMap();
+      let sent = [];
+      GPUBuffer.prototype.mapAsync = function (mode, at = 0, size = this.size) {
+        mapped.set(this, mode === GPUMapMode.WRITE ? size : 0);
+        return mapAsync.call(this, mode, at, size);
+      };
+      GPUBuffer.prototype.unmap = function () {
+        if (mapped.get(this) > 0) sent.push(mapped.get(this));
+        unmap.call(this);
+      };
+      const frames = [];
+      for (const length of [1 << 20, 1 << 15, 1 << 18]) {
+        for (let frame = 0; frame < 20; frame++) {
+          sent = [];
+          const isRight = await ask(length);
+          frames.push({ isRight, bytes: 2 * 4 * length, sent });
+          await sleep(20); // A buffer is mapped again.
         }
-        return frames;
-      });
-      assert.ok(frames.every(({ isRight }) => isRight));
-      for (const at of [19, 39, 59]) {
-        const { bytes, sent } = frames[at];
-        assert.ok(sent.length > 0, "nothing goes through mapped memory");
-        for (const size of sent)
-          assert.ok(size <= 2 * bytes, `${size}: ${bytes}`);
       }
-    }),
+      return frames;
+    });
+    assert.ok(frames.every(({ isRight }) => isRight));
+    for (const at of [19, 39, 59]) {
+      const { bytes, sent } = frames[at];
+      assert.ok(sent.length > 0, "nothing goes through mapped memory");
+      for (const size of sent)
+        assert.ok(size <= 2 * bytes, `${size}: ${bytes}`);
+    }
+  }),
 );
 
 // [what is refused, above so many bytes, floats of the call, whether the CPU has to help]

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { openBuilt, testIn, times } from "./site.mjs";
+import { lightTest, longTest, openBuilt, testIn, times } from "./site.mjs";
 
 const TEXT = readFileSync("www/search/text.txt", "utf8");
 const words = (text) => text.split(/\s+/).join(" ").trim();
@@ -114,57 +114,63 @@ const INDEXING = [0x35, 0xd0, 0xba];
 const QUESTIONS = [0xff, 0x9d, 0x5c];
 
 for (const width of times([390], [390, 1280])) {
-  test(`it indexes, and is searched meanwhile and after: ${width} px`, () =>
-    reading(
-      async (page) => {
-        // Typed before there is anything to search.
-        await page.type("#question", "the cat");
-        await until(page, "#state", "Indexed");
-        assert.match(await page.evaluate(() => window.firstList), /^Indexing/);
-        const [size, total] = (await text(page, "[data-figure=passages]"))
-          .replaceAll(",", "")
-          .split(" / ")
-          .map(Number);
-        assert.equal(size, total);
-        assert.ok(total > 1000, `${total} passages`);
-        assert.match(
-          await text(page, "#model"),
-          /^Engine: .*f32, 2 layers, 64/,
-        );
+  lightTest(
+    `it indexes, and is searched meanwhile and after: ${width} px`,
+    () =>
+      reading(
+        async (page) => {
+          // Typed before there is anything to search.
+          await page.type("#question", "the cat");
+          await until(page, "#state", "Indexed");
+          assert.match(
+            await page.evaluate(() => window.firstList),
+            /^Indexing/,
+          );
+          const [size, total] = (await text(page, "[data-figure=passages]"))
+            .replaceAll(",", "")
+            .split(" / ")
+            .map(Number);
+          assert.equal(size, total);
+          assert.ok(total > 1000, `${total} passages`);
+          assert.match(
+            await text(page, "#model"),
+            /^Engine: .*f32, 2 layers, 64/,
+          );
 
-        await until(
-          page,
-          "#found",
-          `The best 10 of ${total.toLocaleString("en")}`,
-        );
+          await until(
+            page,
+            "#found",
+            `The best 10 of ${total.toLocaleString("en")}`,
+          );
 
-        const found = await ask(page, FIRST);
-        assert.equal(found.length, 10);
-        assert.equal(found[0].where, "Chapter 1 · 1.00");
-        assert.ok(found[0].passage.startsWith(FIRST));
-        const others = await ask(page, "a dog ran on the mat");
-        assert.notDeepEqual(others, found);
-        for (const { where, passage } of [...found, ...others]) {
-          const heading = where.split(" · ")[0];
-          const chapter = CHAPTERS.find((one) => one.heading === heading);
-          assert.ok(chapter.text.includes(words(passage)), passage);
-          assert.ok(words(passage).split(" ").length <= 60, passage);
-        }
-        assert.match(
-          await text(page, "#found"),
-          /^The best 10 of 1,\d{3} pass/,
-        );
+          const found = await ask(page, FIRST);
+          assert.equal(found.length, 10);
+          assert.equal(found[0].where, "Chapter 1 · 1.00");
+          assert.ok(found[0].passage.startsWith(FIRST));
+          const others = await ask(page, "a dog ran on the mat");
+          assert.notDeepEqual(others, found);
+          for (const { where, passage } of [...found, ...others]) {
+            const heading = where.split(" · ")[0];
+            const chapter = CHAPTERS.find((one) => one.heading === heading);
+            assert.ok(chapter.text.includes(words(passage)), passage);
+            assert.ok(words(passage).split(" ").length <= 60, passage);
+          }
+          assert.match(
+            await text(page, "#found"),
+            /^The best 10 of 1,\d{3} pass/,
+          );
 
-        assert.ok((await drawn(page, "#speed", INDEXING)) > 100);
-        assert.ok((await drawn(page, "#batches", INDEXING)) > 20);
-        assert.ok((await drawn(page, "#batches", QUESTIONS)) > 20);
-        const needed = await page.evaluate(
-          () => document.documentElement.scrollWidth,
-        );
-        assert.ok(needed <= width, `${needed} px`);
-      },
-      { width, prepare: noteFirstList },
-    ));
+          assert.ok((await drawn(page, "#speed", INDEXING)) > 100);
+          assert.ok((await drawn(page, "#batches", INDEXING)) > 20);
+          assert.ok((await drawn(page, "#batches", QUESTIONS)) > 20);
+          const needed = await page.evaluate(
+            () => document.documentElement.scrollWidth,
+          );
+          assert.ok(needed <= width, `${needed} px`);
+        },
+        { width, prepare: noteFirstList },
+      ),
+  );
 }
 
 testIn(
@@ -208,46 +214,40 @@ testIn(
     }),
 );
 
-testIn(
-  "chromium",
-  "a reranker that is not there is told, and the switch goes back",
-  () =>
-    reading(
-      async (page) => {
-        await until(page, "#state", "Indexed");
-        await page.click("#rerank");
-        await until(page, "#problem", "config.json is missing");
-        assert.equal(
-          await page.$eval("#rerank", ({ checked }) => checked),
-          false,
-        );
-        assert.equal((await ask(page, FIRST)).length, 10);
-      },
-      { query: { reranker: "./none/" } },
-    ),
+longTest("a reranker that is not there is told, and the switch goes back", () =>
+  reading(
+    async (page) => {
+      await until(page, "#state", "Indexed");
+      await page.click("#rerank");
+      await until(page, "#problem", "config.json is missing");
+      assert.equal(
+        await page.$eval("#rerank", ({ checked }) => checked),
+        false,
+      );
+      assert.equal((await ask(page, FIRST)).length, 10);
+    },
+    { query: { reranker: "./none/" } },
+  ),
 );
 
-testIn(
-  "chromium",
-  "it stops when asked, is searchable then, and begins again",
-  () =>
-    reading(
-      async (page) => {
-        await until(page, "#state", "Stopped");
-        const [size, total] = (
-          await text(page, "[data-figure=passages]")
-        ).split(" / ");
-        assert.notEqual(size, total);
-        assert.notEqual((await ask(page, "the fog")).length, 0);
-        await page.click("#run");
-        await until(page, "#state", "Indexed");
-        assert.equal(
-          await text(page, "[data-figure=passages]"),
-          `${total} / ${total}`,
-        );
-      },
-      { prepare: stopAtFirstSlice },
-    ),
+longTest("it stops when asked, is searchable then, and begins again", () =>
+  reading(
+    async (page) => {
+      await until(page, "#state", "Stopped");
+      const [size, total] = (await text(page, "[data-figure=passages]")).split(
+        " / ",
+      );
+      assert.notEqual(size, total);
+      assert.notEqual((await ask(page, "the fog")).length, 0);
+      await page.click("#run");
+      await until(page, "#state", "Indexed");
+      assert.equal(
+        await text(page, "[data-figure=passages]"),
+        `${total} / ${total}`,
+      );
+    },
+    { prepare: stopAtFirstSlice },
+  ),
 );
 
 test("what is wrong is told, with what to do", async () => {

@@ -4,7 +4,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use framebatch::{Embedder, EmbedderOptions, EngineChoice, Gpu, LongTexts, Preset, Storage};
+use framebatch::{Code, Embedder, EmbedderOptions, EngineChoice, Gpu, LongTexts, Preset, Storage};
 use safetensors::tensor::Dtype;
 use serde_json::{Value, json};
 
@@ -283,6 +283,26 @@ fn an_added_token_that_the_model_has_no_row_for_is_text() {
     });
     assert_eq!(has, has_not);
     assert!(has.len() > 5 && has.iter().all(|id| *id < 128));
+}
+
+#[test]
+fn a_text_without_tokens_is_refused() {
+    let bare = with_json(|json| {
+        json["post_processor"] = Value::Null;
+        json["truncation"] = Value::Null;
+    });
+    let gpu = gpu();
+    let embedder = bare.open(&gpu, Storage::F32).unwrap();
+    assert_eq!(embedder.embed("cat").wait().unwrap().len(), 64);
+    for text in ["", " "] {
+        for error in [
+            embedder.embed(text).wait().unwrap_err(),
+            embedder.compute(text).unwrap_err(),
+        ] {
+            assert_eq!(error.code(), Code::InvalidInput);
+            assert!(error.to_string().contains("no tokens"), "{error}");
+        }
+    }
 }
 
 /// A `tokenizer.json` of SentencePiece's Unigram, with a few words.

@@ -14,9 +14,11 @@ const TARGET = "wasm32-unknown-unknown";
 const OUT = "target/wasm-app";
 
 test("a wasm-bindgen crate that depends on framebatch builds, and computes", async () => {
-  // As the suite `web` has built the library.
   const crate = "framebatch-wasm-app";
-  await run("cargo", ["build", "--locked", "-p", crate, "--target", TARGET]);
+  const words = ["build", "--locked", "-p", crate, "--target", TARGET];
+  // As the suite `web` has built the library.
+  const env = { ...process.env, CARGO_PROFILE_DEV_OPT_LEVEL: "0" };
+  await run("cargo", words, { env });
   await run("wasm-bindgen", [
     ...["--target", "nodejs", "--out-dir", OUT],
     `target/${TARGET}/debug/${crate.replaceAll("-", "_")}.wasm`,

@@ -56,7 +56,9 @@ const USUAL = [
 
 /** Begins to read what will be asked for. */
 export async function prefetch(folder: Folder, task: Task): Promise<void> {
-  const names = task.isReranker ? [USUAL[0], USUAL[4]] : USUAL.slice(0, 4);
+  const names = task.isReranker
+    ? [USUAL[0], USUAL[3], USUAL[4]]
+    : USUAL.slice(0, 4);
   await Promise.all(names.map((name) => readBytes(folder, name)));
 }
 

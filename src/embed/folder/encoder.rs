@@ -7,7 +7,7 @@ use super::super::json::Value;
 use super::architectures::{ARCHITECTURES, Architecture, JINA_V2, Names, OF_NOMIC, Places};
 use super::fields::Fields;
 use super::files::Files;
-use super::heads::{self, Sizes};
+use super::heads::{self, BOTH_WAYS, CAUSAL, Sizes};
 use super::turns;
 use super::{SENTENCE, Stop, TOKENIZER};
 use crate::error::Error;
@@ -232,6 +232,10 @@ fn refuse_others(json: &Fields<'_>, of: &Architecture) -> Result<(), Error> {
     if of.family == Family::JinaV2 {
         refuse_other_jina(json)?;
     }
+    // Transformers counts the neighbors of Gemma's tokens in another way then.
+    if of.family == Family::Gemma3 && json.flag(BOTH_WAYS)? != Some(true) {
+        json.only(CAUSAL, &Value::Flag(true))?;
+    }
     for flag in of.family.off() {
         json.only(flag, &Value::Flag(false))?;
     }
@@ -323,21 +327,41 @@ pub(super) fn texts(files: &Files) -> Result<Texts, Stop> {
         limit: None,
         lowercase: false,
     };
+    let mut processed = None;
     if let Some(fields) = files.object(SENTENCE)? {
         texts.lowercase = fields.flag("do_lower_case")?.unwrap_or(false);
         texts.limit = fields.limit("max_seq_length")?;
+        processed = max_length(&fields)?;
     }
     // Without `max_seq_length` the tokenizer's own limit counts, as in sentence-transformers.
     if texts.limit.is_none() {
         texts.limit = tokenizer_limit(files)?;
     }
+    let limits = [texts.limit, processed];
+    texts.limit = limits.into_iter().flatten().min();
     Ok(texts)
+}
+
+/// The most tokens of a text by what the tokenizer is told for each.
+fn max_length(fields: &Fields<'_>) -> Result<Option<u32>, Error> {
+    let given = fields.object("processing_kwargs")?;
+    let of_texts = given.map(|given| given.object("text")).transpose()?;
+    match of_texts.flatten() {
+        Some(text) => text.limit("max_length"),
+        None => Ok(None),
+    }
 }
 
 /// The most tokens of a text by the settings of the tokenizer.
 pub(super) fn tokenizer_limit(files: &Files) -> Result<Option<u32>, Stop> {
     match files.object(TOKENIZER)? {
-        Some(fields) => Ok(fields.limit("model_max_length")?),
+        Some(fields) => {
+            const SIDE: &str = "truncation_side";
+            if fields.text(SIDE)?.is_some_and(|side| side != "right") {
+                Err(fields.unknown(SIDE, "only \"right\" is known"))?;
+            }
+            Ok(fields.limit("model_max_length")?)
+        }
         None => Ok(None),
     }
 }

@@ -9,6 +9,9 @@ use crate::graph::chain::MAX_HEAD;
 const SIZE: &str = "head_dim";
 const OF_KEYS: &str = "num_key_value_heads";
 const BY_LAYER: &str = "per_layer_config";
+/// What says that tokens attend to those behind them, too: a field of Gemma's, and one of all decoders.
+pub(super) const BOTH_WAYS: &str = "use_bidirectional_attention";
+pub(super) const CAUSAL: &str = "is_causal";
 
 /// What the sizes of heads depend on.
 pub(super) struct Sizes<'a> {
@@ -49,10 +52,10 @@ pub(super) fn heads(
         Share::Own(usual) => {
             let heads = own(json, [SIZE, OF_KEYS], count, [usual, count])?;
             let scaled = json.number("query_pre_attn_scalar", f64::from(heads.size))?;
-            let is_both_ways = json.flag("use_bidirectional_attention")?.unwrap_or(false);
+            let is_causal = !json.flag(BOTH_WAYS)?.unwrap_or(false);
             let heads = Heads {
                 norms: HeadNorms::QueriesAndKeys,
-                is_causal: !is_both_ways,
+                is_causal: is_causal && json.flag(CAUSAL)?.unwrap_or(true),
                 ..heads
             };
             Ok(All {

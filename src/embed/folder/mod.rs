@@ -117,7 +117,7 @@ fn embedder(files: &Files, dimensions: Option<u32>) -> Result<Description, Stop>
 }
 
 fn reranker(files: &Files) -> Result<Description, Stop> {
-    files.want(&[CONFIG, TOKENIZER])?;
+    files.want(&[CONFIG, TOKENIZER, PROMPTS])?;
     let limit = encoder::tokenizer_limit(files)?;
     let fields = config(files)?;
     let encoder = encoder::encoder(&fields, limit)?;

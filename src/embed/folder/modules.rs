@@ -6,7 +6,7 @@ use super::super::config::{Activation, Config, Dense, Pooling, Source};
 use super::super::json::Value;
 use super::fields::{Fields, refuse, shown, unknown};
 use super::files::Files;
-use super::{MODULES, Stop};
+use super::{MODULES, PROMPTS, Stop};
 use crate::error::Error;
 
 /// The encoder with what its modules say, its vectors cut to so many floats if that is asked for.
@@ -24,8 +24,17 @@ pub(super) fn behind(
             module.read(files, &mut config)?;
         }
     }
-    config.cut = dimensions;
+    config.cut = dimensions.or(truncated(files)?.filter(|cut| *cut < config.pooled()));
     Ok(config)
+}
+
+/// The floats that the model's own settings cut its vectors to.
+fn truncated(files: &Files) -> Result<Option<u32>, Stop> {
+    const CUT: &str = "truncate_dim";
+    let settings = files.object(PROMPTS)?;
+    let cut = settings.filter(|settings| settings.get(CUT).is_some());
+    let cut = cut.map(|settings| settings.whole(CUT, 1..=u32::MAX, None));
+    Ok(cut.transpose()?)
 }
 
 /// A module behind the transformer.
@@ -174,10 +183,13 @@ fn pooling(fields: &Fields<'_>, config: &Config) -> Result<Pooling, Error> {
 
 fn dense(path: &str, fields: &Fields<'_>) -> Result<Dense, Error> {
     const NAME: &str = "activation_function";
-    let input = fields.text("module_input_name")?;
-    if input.is_some_and(|input| input != "sentence_embedding") {
-        return Err(fields.unknown("module_input_name", "only \"sentence_embedding\" is known"));
+    for name in ["module_input_name", "module_output_name"] {
+        let value = fields.text(name)?;
+        if value.is_some_and(|value| value != "sentence_embedding") {
+            return Err(fields.unknown(name, "only \"sentence_embedding\" is known"));
+        }
     }
+    fields.only("use_residual", &Value::Flag(false))?;
     let activation = match fields.text(NAME)? {
         // What sentence-transformers takes where nothing is said.
         None => Activation::Tanh,

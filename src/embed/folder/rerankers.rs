@@ -7,7 +7,8 @@ use super::encoder;
 use super::fields::{Fields, refuse};
 use super::files::Files;
 use super::modules::{OF_TORCH, is_plain, of_torch};
-use super::{MODULES, Stop};
+use super::prompts::prompts;
+use super::{MODULES, PROMPTS, Stop};
 use crate::error::Error;
 
 /// The words of Qwen3's vocabulary that its rerankers answer with, "yes" and "no", where the folder
@@ -18,14 +19,23 @@ const ARCHITECTURES: &str = "architectures";
 
 /// The encoder with what makes a score behind it.
 pub(super) fn behind(files: &Files, json: &Fields<'_>, encoder: Config) -> Result<Config, Stop> {
+    refuse_prompt(files)?;
+    let score = score(files, json)?;
     match encoder.family {
-        Family::Qwen3 if has_architecture(json, "ForCausalLM") => by_words(files, json, encoder),
-        _ => Ok(by_head(json, encoder)?),
+        Family::Qwen3 if has_architecture(json, "ForCausalLM") => {
+            by_words(files, json, encoder, score)
+        }
+        _ => Ok(by_head(json, encoder, score)?),
     }
 }
 
 /// A decoder that is asked for one of two words.
-fn by_words(files: &Files, json: &Fields<'_>, encoder: Config) -> Result<Config, Stop> {
+fn by_words(
+    files: &Files,
+    json: &Fields<'_>,
+    encoder: Config,
+    score: Activation,
+) -> Result<Config, Stop> {
     const TIED: &str = "tie_word_embeddings";
     if json.flag(TIED)? != Some(true) {
         let known = "of rerankers by the logits of words only those are known whose logits are by the table of embeddings, which is true";
@@ -35,7 +45,7 @@ fn by_words(files: &Files, json: &Fields<'_>, encoder: Config) -> Result<Config,
     let answers = Answers {
         yes,
         no,
-        activation: score(json)?,
+        activation: score,
     };
     Ok(Config {
         pooling: Pooling::LastToken,
@@ -76,7 +86,7 @@ fn words(files: &Files) -> Result<Option<[u32; 2]>, Stop> {
     Ok(Some([word("true_token_id")?, word("false_token_id")?]))
 }
 
-fn by_head(json: &Fields<'_>, encoder: Config) -> Result<Config, Error> {
+fn by_head(json: &Fields<'_>, encoder: Config, score: Activation) -> Result<Config, Error> {
     check_labels(json)?;
     if encoder.max_tokens < 3 {
         let problem = "must be 3 or more, for the tokens around a pair";
@@ -96,7 +106,6 @@ fn by_head(json: &Fields<'_>, encoder: Config) -> Result<Config, Error> {
         outputs: 1,
         ..layer(Source::Head, name, score)
     };
-    let score = score(json)?;
     let mut pooling = Pooling::Cls;
     let dense = match encoder.family {
         Family::Bert | Family::Gte => vec![
@@ -185,18 +194,33 @@ fn has_architecture(json: &Fields<'_>, what: &str) -> bool {
     }
 }
 
-/// What is done with the number that the head gives: a sigmoid, unless the model says otherwise.
-fn score(json: &Fields<'_>) -> Result<Activation, Error> {
+/// Refuses a prompt that stands before every pair.
+fn refuse_prompt(files: &Files) -> Result<(), Stop> {
+    let (_, prompt) = prompts(files)?;
+    match files.object(PROMPTS)? {
+        Some(fields) if !prompt.is_empty() => {
+            Err(fields.unknown("default_prompt_name", "no prompt of rerankers is known"))?
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is done with the number that the head gives: a sigmoid, unless the model says otherwise, in
+/// the newest place of three.
+fn score(files: &Files, json: &Fields<'_>) -> Result<Activation, Stop> {
     const OLD: &str = "sbert_ce_default_activation_function";
     const NEW: &str = "activation_fn";
-    let settings = json.object("sentence_transformers")?;
-    let new = settings.filter(|settings| settings.get(NEW).is_some());
-    let (fields, name) = match &new {
+    let places = [
+        files.object(PROMPTS)?,
+        json.object("sentence_transformers")?,
+    ];
+    let mut new = places.iter().flatten();
+    let (fields, name) = match new.find(|settings| settings.get(NEW).is_some()) {
         Some(settings) => (settings, NEW),
         None => (json, OLD),
     };
     match fields.text(name)? {
         None => Ok(Activation::Sigmoid),
-        Some(function) => of_torch(function).ok_or_else(|| fields.unknown(name, OF_TORCH)),
+        Some(function) => Ok(of_torch(function).ok_or_else(|| fields.unknown(name, OF_TORCH))?),
     }
 }

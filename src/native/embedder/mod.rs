@@ -363,6 +363,7 @@ impl Embedder {
                 "embed: the text has more than the {most} tokens that the model takes; split it"
             )));
         }
+        refuse_empty("embed", &ids)?;
         self.refuse_padding("embed", &ids)?;
         Ok(ids)
     }
@@ -472,5 +473,15 @@ impl Embedder {
 impl Debug for Embedder {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Embedder").field(self.config()).finish()
+    }
+}
+
+/// Refuses a text of which a tokenizer that puts nothing around it makes no token.
+fn refuse_empty(about: &str, ids: &[u32]) -> Result<(), Error> {
+    match ids.is_empty() {
+        true => Err(Error::InvalidInput(format!(
+            "{about}: the text has no tokens; leave it out"
+        ))),
+        false => Ok(()),
     }
 }

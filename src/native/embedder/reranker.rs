@@ -12,7 +12,7 @@ use super::embedding::{Embedding, Text};
 use super::files::ModelFiles;
 use super::load::EmbedderStats;
 use super::model::{Model, Usage};
-use super::{Embedder, LongTexts};
+use super::{Embedder, LongTexts, refuse_empty};
 use crate::embed::Config;
 use crate::embed::folder::Task;
 use crate::error::Error;
@@ -176,6 +176,7 @@ impl Reranker {
         let (mut ids, mut types) = (Vec::new(), Vec::new());
         let most = config.max_tokens as usize;
         tokenizer.encode_pair((pair[0], pair[1]), most, &mut ids, &mut types);
+        refuse_empty("score", &ids)?;
         self.0.refuse_padding("score", &ids)?;
         let types = types.into_iter().filter(|_| config.types > 1);
         Ok((ids, types.collect()))

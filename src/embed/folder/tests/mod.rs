@@ -4,6 +4,7 @@ use crate::embed::{
 };
 
 mod second_gemma;
+mod settings;
 
 const BERT: &str = r#"{"model_type": "bert", "hidden_size": 64, "num_attention_heads": 2,
     "num_hidden_layers": 2, "intermediate_size": 96, "vocab_size": 128,
@@ -395,7 +396,7 @@ fn scores_are_sigmoids_unless_the_configuration_names_another_function() {
         let config = BERT.replace("\"id2label\"", &format!("{more}, \"id2label\""));
         let limit = (TOKENIZER, r#"{"model_max_length": 30}"#);
         let (asked, description) = read(Task::Rerank, &[("config.json", &config), limit]);
-        assert_eq!(asked, [vec![CONFIG, TOKENIZER]]);
+        assert_eq!(asked, [vec![CONFIG, TOKENIZER, PROMPTS]]);
         let config = description.unwrap().config;
         assert_eq!((config.max_tokens, config.dimensions()), (30, 1));
         assert_eq!(config.dense[1].activation, expected, "{more}");
