@@ -73,6 +73,8 @@ const KNOWN_COMMANDS = [
   /^cargo new my-app$/,
   /^cargo add framebatch$/,
   /^cd my-app$/,
+  // Of Hugging Face's command, which needs a network.
+  /^hf download \S+ --local-dir \S+$/,
   // Run by convert.test.mjs and convert-gguf.test.mjs, whose words follow.
   /^npx framebatch convert \S+ \S+( --gguf \S+)?$/,
 ];
