@@ -173,7 +173,7 @@ proptest! {
         }
         let start = face.now;
         settle_down(&mut face);
-        // Its memory is there for the next batch, unless nothing came for long.
+        // Memory is kept for the next batch, unless nothing came for long.
         let is_late = face.now.0 - start.0 > 2000.0;
         prop_assert!(face.driver.session.may_trim() || is_late);
     }
