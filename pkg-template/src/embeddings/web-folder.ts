@@ -120,13 +120,12 @@ export class WebFolder implements Folder {
       if (this.isDamaged) void left.then(() => kept.forget());
       return;
     }
-    const { others } = await this.beginning;
     const isWrong =
       error instanceof FramebatchError && error.code === "invalid-input";
+    if (!isWrong || this.opened.size === 0) return;
     // Where the server is out of reach, what is kept is all that there is.
-    if (isWrong && this.opened.size > 0 && others === "server") {
-      await kept.forget();
-    }
+    const { others } = await this.beginning;
+    if (others === "server") await kept.forget();
   }
 
   private async commit(): Promise<void> {
