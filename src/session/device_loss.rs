@@ -52,12 +52,13 @@ impl<D: Device> Session<D> {
     pub fn refuse_chunk(&mut self) -> Option<Settlement> {
         while self.is_lost() {
             let mut flying = self.queue.in_flight().iter();
-            let refused = flying.find(|flying| {
+            let refused = flying.position(|flying| {
                 flying.batch.payload.losses >= ATTEMPTS && flying.way.is_device_next()
             })?;
-            let (id, generation) = (refused.batch.id, refused.way.generation);
+            // Chunks and flights are paired in order, and this chunk's flight is still to come.
+            self.queue.in_flight_mut()[refused].way.is_refused = true;
             let why = "every device that was sent the call was lost".to_owned();
-            let settlement = self.settle(id, generation, Err(Error::DeviceLost(why)));
+            let settlement = self.settle_at(refused, Err(Error::DeviceLost(why)));
             if settlement.is_some() {
                 return settlement;
             }

@@ -5,7 +5,7 @@
 use super::batch_metrics::{Outline, Timing};
 use super::payload::{Computation, Payload};
 use super::router::Group;
-use super::scatter::Sent;
+use super::scatter::{Acceptance, Sent};
 use crate::batch::{self, Millis};
 use crate::device::{Engine, Generation};
 use crate::plan::Chunk;
@@ -59,6 +59,12 @@ pub(super) struct Way {
     /// Whether the device was found to be lost when a chunk was to be submitted. The chunk's
     /// flight tells of the loss.
     pub(super) found_loss: bool,
+    /// Whether a chunk was refused before its flight came. Flights that come later are ignored:
+    /// all chunks that were sent are refused with it.
+    pub(super) is_refused: bool,
+    /// The places in the batch of calls that were refused because they read what was lost. They may
+    /// be computed all the same.
+    pub(super) tainted: Vec<usize>,
 }
 
 /// How a batch goes again.
@@ -107,6 +113,8 @@ impl Way {
             slice: 0.0,
             retry: None,
             found_loss: false,
+            is_refused: false,
+            tainted: Vec::new(),
         }
     }
 
@@ -147,8 +155,13 @@ impl Way {
     }
 
     /// Whether another chunk may go: one is always in flight, two if there are so many, and
-    /// more as long as they are few bytes.
+    /// more as long as they are few bytes. None goes behind one that was not submitted, until that
+    /// is answered: its calls may go again before, or calls behind may read what it was to write.
     pub(super) fn has_room(&self, most: &Allowance) -> bool {
+        let mut on_the_way = self.chunks[self.landed..].iter();
+        if on_the_way.any(|sent| sent.acceptance == Acceptance::Failed) {
+            return false;
+        }
         let sent = || {
             self.chunks[self.landed..]
                 .iter()

@@ -133,9 +133,10 @@ impl<D: Device> Session<D> {
     /// Counts a batch that was just taken, and says where its calls go. `false` where all calls
     /// are refused because they read lost tensors: the batch is over.
     pub(super) fn prepare(&mut self, at: usize, now: Millis) -> bool {
-        self.refuse_readers_of_lost(at);
         self.refuse_blamed(at);
         self.refuse_for_lack_of_cpu_functions(at);
+        // Behind the others: a call that they refuse writes nothing.
+        self.refuse_readers_of_lost(at);
         if self.queue.flying(at).is_empty() {
             let emptied = self.queue.settle(at).batch;
             self.recycle(emptied.payload);
@@ -251,7 +252,6 @@ impl<D: Device> Session<D> {
             match launched {
                 Ok(flight) => flights.push(flight),
                 Err(error) => {
-                    // The chunks behind wait, because this one may go again before them.
                     self.note_shortage(at, &error);
                     let way = &mut self.queue.in_flight_mut()[at].way;
                     way.found_loss = matches!(error, Error::DeviceLost(_));
@@ -277,11 +277,12 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Where a batch is among those in flight, if it was sent to the device of this number.
+    /// Where a batch is among those in flight, if it was sent to the device of this number and
+    /// still waits for its flights.
     pub(super) fn place_in_flight(&self, id: BatchId, generation: Generation) -> Option<usize> {
         let at = self.queue.place_in_flight(id)?;
-        let is_same = self.queue.in_flight()[at].way.generation == generation;
-        is_same.then_some(at)
+        let way = &self.queue.in_flight()[at].way;
+        (way.generation == generation && !way.is_refused).then_some(at)
     }
 
     /// Since when the device owes an answer: to the oldest batch in flight, but not before

@@ -136,11 +136,14 @@ impl<D: Device> Session<D> {
     pub(super) fn lose_writes(&mut self, at: usize, error: &Error) {
         let InFlight { batch, way } = &self.queue.in_flight()[at];
         let sent = &way.chunks[way.landed];
+        let mut wrote = writers(batch, sent);
         if sent.acceptance == Acceptance::Failed {
-            return;
+            // Nothing of it runs, but the chunk before may have written the first rows of a call.
+            let begun = usize::from(sent.chunk.skipped > 0);
+            wrote.end = wrote.end.min(wrote.start + begun);
         }
         let mut lost = vec![false; self.tensors.count()];
-        for call in &batch.calls()[writers(batch, sent)] {
+        for call in &batch.calls()[wrote] {
             for tensor in batch.written(self.programs.recipes(), call) {
                 lost[tensor as usize] = true;
             }
@@ -163,6 +166,8 @@ impl<D: Device> Session<D> {
                 true => self.spread_loss(at, from, &mut lost, why),
                 false => Vec::new(),
             };
+            let way = &mut self.queue.in_flight_mut()[at].way;
+            way.tainted.extend(refused.iter().map(|call| call.place));
             self.refuse_all(at, refused);
             from = 0;
         }

@@ -79,20 +79,23 @@ impl<D: Device> Session<D> {
     /// Parks the calls of a batch that was just taken, by its place in flight, that cannot
     /// go yet. Whether any call goes.
     pub(super) fn park_unready(&mut self, at: usize, now: Millis) -> bool {
-        if let Some(leaves) = self.leaves_of_suspects(at) {
+        let behind = self.behind_parked(self.queue.flying(at));
+        if let Some(mut leaves) = self.leaves_of_suspects(at) {
             self.gate.open();
+            self.leave_behind(at, &behind, &mut leaves);
             return self.park(at, &leaves, now);
         }
         let batch = self.queue.flying(at);
-        // A batch that has cost so many devices goes as it is, so that no other batch is
-        // blamed if the next device is lost as well.
+        // A batch that has cost so many devices does not wait for kernels, so that no other batch
+        // is blamed if the next device is lost as well.
         if batch.payload.losses + 1 >= ATTEMPTS && !self.is_lost() {
-            return true;
+            let mut leaves = vec![false; batch.calls().len()];
+            self.leave_behind(at, &behind, &mut leaves);
+            return self.park(at, &leaves, now);
         }
         let states = self.states(at);
         let batch = self.queue.flying(at);
         let is_ready = |state: &State| matches!(state, State::Ready);
-        let behind = self.behind_parked(batch);
         if states.iter().flatten().all(is_ready) && !behind.contains(&true) {
             return true;
         }
@@ -105,19 +108,35 @@ impl<D: Device> Session<D> {
             Some(State::Failed(error)) => Some(error),
             _ => None,
         };
-        let failed = (0..calls.len()).find_map(failure);
-        let leaves = (0..calls.len()).map(|at| match failed {
-            // A call whose kernel fails goes alone: its error is nobody else's.
-            Some(_) => failure(at) != failed,
-            None => matches!(state(at), Some(State::Compiling)) || behind.get(at) == Some(&true),
-        });
-        let mut leaves: Vec<bool> = leaves.collect();
-        if failed.is_some() {
+        let mut failures: Vec<&Error> = Vec::new();
+        for failed in (0..calls.len()).filter_map(failure) {
+            if failures.contains(&failed) {
+                continue;
+            }
+            failures.push(failed);
             self.gate.open();
-        } else {
-            self.keep_order_of_parked(self.queue.flying(at), &mut leaves);
+            // A call whose kernel fails goes alone: its error is nobody else's. Those that are to
+            // stay behind others do so: with another device they may run.
+            let others = (0..calls.len()).map(|at| failure(at) != Some(failed));
+            let mut leaves: Vec<bool> = others.collect();
+            self.leave_behind(at, &behind, &mut leaves);
+            if leaves.contains(&false) {
+                return self.park(at, &leaves, now);
+            }
         }
+        let is_unready = |at: usize| !matches!(state(at), None | Some(State::Ready));
+        let mut leaves: Vec<bool> = (0..calls.len()).map(is_unready).collect();
+        self.leave_behind(at, &behind, &mut leaves);
         self.park(at, &leaves, now)
+    }
+
+    /// Marks those calls of a batch in flight, by its place, that are to stay behind parked ones, as
+    /// [`Session::behind_parked`] says, or behind marked ones.
+    fn leave_behind(&self, at: usize, behind: &[bool], leaves: &mut [bool]) {
+        for (leaves, is_behind) in leaves.iter_mut().zip(behind) {
+            *leaves |= is_behind;
+        }
+        self.keep_order_of_parked(self.queue.flying(at), leaves);
     }
 
     /// Parks the marked calls of a batch in flight, by its place. Whether any call goes.

@@ -7,7 +7,7 @@ use super::Session;
 use super::in_flight::InFlight;
 use super::payload::Payload;
 use super::recovery::ATTEMPTS;
-use super::scatter::Answer;
+use super::scatter::{Acceptance, Answer};
 use super::writes::Answered;
 use crate::batch::BatchId;
 use crate::device::{Device, Flight, Generation, Readback};
@@ -37,6 +37,15 @@ impl<D: Device> Session<D> {
         outcome: Result<Readback, Error>,
     ) -> Option<Settlement> {
         let at = self.place_in_flight(batch, generation)?;
+        self.settle_at(at, outcome)
+    }
+
+    /// Takes the outcome of the next chunk of a batch in flight, by its place.
+    pub(super) fn settle_at(
+        &mut self,
+        at: usize,
+        outcome: Result<Readback, Error>,
+    ) -> Option<Settlement> {
         match &outcome {
             Ok(_) => self.confirm_writes(at),
             Err(Error::OutOfMemory(_)) => self.remake_unusable(at),
@@ -72,7 +81,7 @@ impl<D: Device> Session<D> {
                 });
             }
         }
-        let done = sent.done(batch, &outcome);
+        let (done, acceptance) = (sent.done(batch, &outcome), sent.acceptance);
         let proves = match &outcome {
             Ok(_) => {
                 let whole = answers.iter().filter(|answer| answer.is_last()).count();
@@ -103,7 +112,7 @@ impl<D: Device> Session<D> {
             }
             false => {
                 self.queue.answered(at, done);
-                self.go_on(at)
+                self.go_on_behind(at, acceptance)
             }
         };
         Some(Settlement {
@@ -141,6 +150,18 @@ impl<D: Device> Session<D> {
         let outline = flying.outline(self.devices.engine());
         self.metrics.meter.finished(flying.way.timing, &outline);
         self.recycle(flying.batch.payload);
+    }
+
+    /// Sends more chunks of a batch, if there are more, behind one that was answered. Behind one
+    /// that was not submitted the batch goes again: its calls may read lost tensors, which calls of
+    /// that chunk were to write.
+    fn go_on_behind(&mut self, at: usize, answered: Acceptance) -> Vec<Flight> {
+        let batch = self.queue.flying(at);
+        if answered == Acceptance::Failed && !batch.payload.written.is_empty() {
+            self.requeue(at);
+            return Vec::new();
+        }
+        self.go_on(at)
     }
 
     /// Sends more chunks of a batch, if there are more.

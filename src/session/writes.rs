@@ -5,6 +5,7 @@
 //! the readers of a tensor that is lost is in `lost_tensors`.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::Session;
 use super::in_flight::InFlight;
@@ -21,6 +22,10 @@ const OVERWRITTEN: &str =
 /// Why a tensor that a call may have written in part is lost.
 const HALF: &str =
     "a call may have written a part of it before a failure; write all of it, or make it again";
+
+/// Why a tensor is lost that a call wrote which was refused.
+const TAINTED: &str =
+    "a call that read a lost tensor has written it; write all of it, or make it again";
 
 /// Calls that were answered without a flight, all alike.
 #[derive(Debug)]
@@ -78,7 +83,8 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Answers the calls that write tensors and are over with a chunk.
+    /// Answers the calls that write tensors and are over with a chunk. What they wrote is right, in
+    /// the order of the calls.
     fn acknowledge(&mut self, at: usize, number: usize) {
         let InFlight { batch, way } = &self.queue.in_flight()[at];
         let sent = &way.chunks[number];
@@ -87,6 +93,12 @@ impl<D: Device> Session<D> {
         for place in writers(batch, sent) {
             let call = &batch.calls()[place];
             let recipe = &self.programs.recipes()[call.work.planned.recipe.0 as usize];
+            if way.tainted.contains(&place) {
+                for tensor in batch.written(self.programs.recipes(), call) {
+                    self.provenances.lose(tensor, &Arc::from(TAINTED));
+                }
+                continue;
+            }
             if !call.is_live || !recipe.is_stored() {
                 continue;
             }

@@ -10,10 +10,10 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use framebatch::{BatchConfig, Call, Code, EngineChoice, Error, Gpu, Preset, Tensor};
+use framebatch::{BatchConfig, Call, Code, Config, EngineChoice, Error, Gpu, Preset, Tensor};
 use pollster::block_on;
 
-use crate::engines::{in_time, open};
+use crate::engines::{in_time, open_as};
 use crate::samples::{Samples, times};
 
 /// Small states share slabs, and large ones have buffers of their own.
@@ -81,6 +81,14 @@ enum Trouble {
     Both,
 }
 
+/// How long a device may owe an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Patience {
+    Usual,
+    /// So short that devices at work count as stalled now and then, and are lost.
+    Short,
+}
+
 #[derive(Debug, Default)]
 struct Report {
     steps: usize,
@@ -99,6 +107,7 @@ struct Simulation {
     times: u32,
     asked: Vec<(Asked, Pending)>,
     report: Report,
+    patience: Patience,
 }
 
 /// What a state holds when it is made or written: never the same twice.
@@ -189,7 +198,7 @@ async fn answer(call: Call<f32>) -> Answer {
 }
 
 impl Simulation {
-    fn new(gpu: Gpu, seed: u64) -> Simulation {
+    fn new(gpu: Gpu, seed: u64, patience: Patience) -> Simulation {
         let state = |number: usize| {
             let length = if number < STATES - 2 { SMALL } else { LARGE };
             let values = initial(length as usize, number as u32);
@@ -207,6 +216,7 @@ impl Simulation {
             times: STATES as u32,
             asked: Vec::new(),
             report: Report::default(),
+            patience,
         }
     }
 
@@ -221,6 +231,11 @@ impl Simulation {
         } else {
             STATES - 2 + self.below(2)
         }
+    }
+
+    /// Whether nothing may be refused.
+    fn is_calm(&self, trouble: Trouble) -> bool {
+        trouble == Trouble::None && self.patience == Patience::Usual
     }
 
     fn ask_step(&mut self, from: usize, to: usize) {
@@ -345,7 +360,7 @@ impl Simulation {
                 Err(error) => {
                     assert_typed(&error);
                     self.report.refused += 1;
-                    assert!(is_lost || trouble != Trouble::None, "in calm: {error}");
+                    assert!(is_lost || !self.is_calm(trouble), "in calm: {error}");
                     continue;
                 }
             };
@@ -384,11 +399,18 @@ impl Simulation {
 
     /// Reads everything while nothing else is going on: what is lost says so.
     fn probe(&mut self, trouble: Trouble) {
+        let is_calm = self.is_calm(trouble);
         let kept = self.gpu.read(&self.kept);
         let tensors = self.states.iter().map(|state| &state.tensor);
         let reads: Vec<Call<f32>> = tensors.map(|tensor| self.gpu.read(tensor)).collect();
-        let kept = block_on(kept).expect("the program gave it");
-        assert_eq!(kept, initial(500, 3));
+        match block_on(kept) {
+            Ok(kept) => assert_eq!(kept, initial(500, 3)),
+            // Three devices in a row may seem to stall over one batch.
+            Err(error) => assert!(
+                self.patience == Patience::Short,
+                "the program gave it: {error}"
+            ),
+        }
         for (number, (state, read)) in self.states.iter_mut().zip(reads).enumerate() {
             match block_on(read) {
                 Ok(found) => {
@@ -397,10 +419,7 @@ impl Simulation {
                 }
                 Err(error) => {
                     assert_eq!(error.code(), Code::DeviceLost, "{error}");
-                    assert!(
-                        state.is_lost || trouble != Trouble::None,
-                        "in calm: {error}"
-                    );
+                    assert!(state.is_lost || !is_calm, "in calm: {error}");
                     self.report.lost += usize::from(!state.is_lost);
                     state.is_lost = true;
                 }
@@ -434,14 +453,13 @@ fn assert_typed(error: &Error) {
     assert!(is_known, "{code:?}: {error}");
 }
 
-fn run(batch: BatchConfig, seed: u64) {
-    let gpu = open(EngineChoice::Gpu, batch);
-    let mut simulation = Simulation::new(gpu, seed);
+fn run(gpu: Gpu, seed: u64, patience: Patience) {
+    let mut simulation = Simulation::new(gpu, seed, patience);
     let mut round = 0;
     while simulation.report.steps < times(3000, 10_000) {
         let troubles = [Trouble::Loss, Trouble::Shortage, Trouble::Both];
         let trouble = match round % 2 {
-            1 => troubles[simulation.below(3)],
+            1 => troubles[round / 2 % 3],
             _ => Trouble::None,
         };
         simulation.round(trouble);
@@ -449,19 +467,35 @@ fn run(batch: BatchConfig, seed: u64) {
         round += 1;
     }
     let report = &simulation.report;
-    let is_troubled = report.losses > 0 && report.shortages > 0 && report.lost > 0;
-    assert!(is_troubled, "seed {seed}: {report:?}");
+    let is_troubled = report.losses > 0 && report.shortages > 0;
+    assert!(
+        is_troubled || patience == Patience::Short,
+        "seed {seed}: {report:?}"
+    );
     let stats = simulation.gpu.stats();
     assert_eq!(stats.pending, 0);
     assert_eq!(stats.calls, stats.settled + stats.rejected);
 }
 
+/// A number of the environment's, or the usual one.
+fn number(name: &str, usual: u64) -> u64 {
+    let given = std::env::var(name);
+    given.map_or(usual, |given| given.parse().expect("a number"))
+}
+
+fn settings(preset: Preset) -> Config {
+    Config {
+        engine: EngineChoice::Gpu,
+        batch: BatchConfig {
+            memory_budget: Some(6 << 20),
+            ..preset.config()
+        },
+        ..Config::default()
+    }
+}
+
 #[test]
 fn thousands_of_steps_with_losses_and_shortages_give_right_values_or_typed_errors() {
-    let number = |name, usual| {
-        let given = std::env::var(name);
-        given.map_or(usual, |given| given.parse().expect("a number"))
-    };
     let first = number("STEPS_SEED", 7);
     for seed in first..first + number("STEPS_RUNS", 1) {
         // Few steps go together, or many.
@@ -469,10 +503,19 @@ fn thousands_of_steps_with_losses_and_shortages_give_right_values_or_typed_error
             0 => Preset::Eager,
             _ => Preset::Throughput,
         };
-        let batch = BatchConfig {
-            memory_budget: Some(6 << 20),
-            ..preset.config()
+        in_time(move || run(open_as(settings(preset)), seed, Patience::Usual));
+    }
+}
+
+#[test]
+fn thousands_of_steps_on_devices_that_seem_to_stall_give_right_values_or_typed_errors() {
+    let first = number("STEPS_SEED", 7);
+    for seed in first..first + number("STEPS_RUNS", times(2, 20)) {
+        // So short a wait is over in the middle of any work, now and then.
+        let config = Config {
+            stall_ms: Some([9.0, 11.0, 14.0, 17.0, 20.0][(seed % 5) as usize]),
+            ..settings(Preset::Eager)
         };
-        in_time(move || run(batch, seed));
+        in_time(move || run(open_as(config), seed, Patience::Short));
     }
 }

@@ -174,7 +174,8 @@ impl Q {
         let is_cut = b.v - b.e <= 0.0 && self.v.abs() <= self.e;
         let e = match away > 0.0 && !is_cut {
             true => (self.e + b.e) / away,
-            false if self.e + b.e == 0.0 => 0.0,
+            // Devices may ignore the sign of a zero, which says on which side of the cut it is.
+            false if self.e + b.e == 0.0 && !(is_cut && self.v.is_sign_negative()) => 0.0,
             false => f64::INFINITY,
         };
         Q::new(v, e, 16.0 * U * (v.abs() + e))

@@ -45,7 +45,8 @@ pub(crate) fn open(engine: EngineChoice, batch: BatchConfig) -> Gpu {
     open_as(config)
 }
 
-fn open_as(config: Config) -> Gpu {
+/// A session with these settings, within the memory that tests have.
+pub(crate) fn open_as(config: Config) -> Gpu {
     let engine = config.engine;
     pollster::block_on(Gpu::open(as_asked(config)))
         .unwrap_or_else(|error| panic!("opening with {engine:?}: {error}"))
@@ -96,14 +97,18 @@ fn engines() -> [EngineChoice; 2] {
     [EngineChoice::Cpu, EngineChoice::Gpu]
 }
 
-/// Runs a test that would hang if it failed; it has two minutes.
+/// Runs a test that would hang if it failed; it has two minutes, and twenty where much is asked for.
 pub(crate) fn in_time(test: impl FnOnce() + Send + 'static) {
     let (sender, receiver) = mpsc::channel();
     let thread = thread::spawn(move || {
         test();
-        let _ = sender.send(()); // Nobody listens any more after two minutes.
+        let _ = sender.send(()); // Nobody listens any more when the time is over.
     });
-    match receiver.recv_timeout(Duration::from_secs(120)) {
+    let minutes = match std::env::var_os("LONG") {
+        Some(_) => 20,
+        None => 2,
+    };
+    match receiver.recv_timeout(Duration::from_secs(60 * minutes)) {
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("it hangs"),
         // Without a message it panicked, and joining it says so.
         Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => {

@@ -41,6 +41,15 @@ impl ErrorScopes {
     }
 }
 
+/// What scopes around a launch caught, or `DeviceLost` where the device is lost: a device tells of
+/// its loss later than of the objects that the loss made invalid.
+pub(super) async fn judge_caught(poller: &Poller, caught: Result<(), Error>) -> Result<(), Error> {
+    match caught {
+        Ok(()) | Err(Error::OutOfMemory(_)) => caught,
+        Err(error) => Err(judge(poller, error).await),
+    }
+}
+
 /// `error`, or `DeviceLost` where the device is lost: on a lost device not even four bytes
 /// can be mapped.
 pub(super) async fn judge(poller: &Poller, error: Error) -> Error {

@@ -4,7 +4,7 @@
 //! A launch that creates nothing has nothing that could be invalid, and opens no scopes.
 //! Errors outside of scopes belong to other users of the device, the page among them.
 
-use std::future::Future;
+use std::future::{Future, Ready, ready};
 use std::pin::Pin;
 
 use js_sys::{Promise, Reflect};
@@ -141,4 +141,9 @@ pub(super) async fn judge(poller: &Poller, error: Error) -> Error {
 /// `error`, or `DeviceLost` where this device is lost, for callers without a poller.
 pub(super) async fn judge_on(device: &wgpu::Device, error: Error) -> Error {
     ErrorScopes::of(device).judge(error).await
+}
+
+/// What scopes around a launch caught: closing them has told a lost device from an invalid object.
+pub(super) fn judge_caught(_: &Poller, caught: Result<(), Error>) -> Ready<Result<(), Error>> {
+    ready(caught)
 }

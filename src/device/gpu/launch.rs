@@ -10,7 +10,7 @@ use super::pipelines::Bindings;
 use super::read_back::Copied;
 use super::upload_tables::{Ready, Upload};
 use super::uploads::Written;
-use super::{Gpu, allocation, bytes_of, uploads};
+use super::{Gpu, allocation, bytes_of, error_scopes, uploads};
 use crate::device::{Device, Flight, HostWords, Readback};
 use crate::error::Error;
 use crate::plan::{Dispatch, Operand, Plan, Slot};
@@ -68,12 +68,13 @@ impl Gpu {
         };
         let check = self.buffer_check(plan);
         let (errors, mut launched) = (self.errors.clone(), self.errors.launched(created));
+        let poller = self.poller.clone();
         Ok(Box::pin(async move {
             let readback = flight.await;
             // A lost device makes every object invalid, which is no fault of the launch.
             errors.check()?;
             // Before the read-back: an invalid staging buffer is refused a map as well.
-            let mut caught = caught.await;
+            let mut caught = error_scopes::judge_caught(&poller, caught.await).await;
             if caught.is_err() && check.note_unusable().await {
                 caught = Err(Error::InvalidInput(UNUSABLE.into()));
             }

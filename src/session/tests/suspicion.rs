@@ -142,27 +142,22 @@ fn the_third_loss_refuses_a_functions_calls_and_no_others() {
     let _ = (of_g, plain);
 }
 
-#[test]
-fn a_call_that_reads_what_a_suspect_writes_stays_behind_it() {
-    let f = adds("writer", 1.0);
-    let mut session = gpu_session();
-    let tensor = session.hold();
-    session.fill(tensor, &[0; 4]).expect("held");
-    // The suspect stores in a tensor that the other call reads.
+/// A call that stores what a function gives of a tensor there, and one that reads the tensor.
+fn storing_and_reading(session: &mut Session<Frail>, f: &Arc<CallerFn>) -> (RecipeId, RecipeId) {
     let shape = Shape::new(&[4]).expect("a small shape");
     let mut chain = Chain::default();
     let x = chain
         .input(shape, DType::F32, Home::Resident)
         .expect("room");
     let y = chain
-        .apply(Op::Call(Arc::clone(&f)), &[x])
+        .apply(Op::Call(Arc::clone(f)), &[x])
         .expect("one value");
     let store = crate::graph::chain::Store {
         target: x,
         extent: crate::graph::chain::StoreExtent::Whole,
     };
     chain.store(y, store).expect("a target");
-    let recipe = session.recipe(chain);
+    let storing = session.recipe(chain);
     let mut reading = Chain::default();
     let x = reading
         .input(shape, DType::F32, Home::Resident)
@@ -171,7 +166,16 @@ fn a_call_that_reads_what_a_suspect_writes_stays_behind_it() {
         .unary(crate::graph::UnaryFn::Neg, x)
         .expect("floats");
     reading.output(y).expect("a node of it");
-    let read = session.recipe(reading);
+    (storing, session.recipe(reading))
+}
+
+#[test]
+fn a_call_that_reads_what_a_suspect_writes_stays_behind_it() {
+    let f = adds("writer", 1.0);
+    let mut session = gpu_session();
+    let tensor = session.hold();
+    session.fill(tensor, &[0; 4]).expect("held");
+    let (recipe, read) = storing_and_reading(&mut session, &f);
     let name = |session: &mut Session<Frail>| session.room(8).expect("room")[0] = tensor;
     name(&mut session);
     let first = apply(&mut session, &f, 1.0);
@@ -195,4 +199,40 @@ fn a_call_that_reads_what_a_suspect_writes_stays_behind_it() {
     assert_eq!(order, [first, write, reading]);
     let read = answers.iter().find(|(ticket, _)| *ticket == reading);
     assert_eq!(read, Some(&(reading, vec![-1.0; 4])));
+}
+
+#[test]
+fn nobody_reads_a_lost_tensor_behind_a_write_that_is_refused() {
+    let f = adds("writer", 1.0);
+    let mut session = gpu_session();
+    let [lost, other] = std::array::from_fn(|_| session.hold());
+    session.fill(lost, &[0; 4]).expect("held");
+    session.fill(other, &[0; 4]).expect("held");
+    session.provenances.lose(lost, &Arc::from("planned"));
+    for _ in 0..ATTEMPTS {
+        session.blame.lost(&[f.number()]);
+    }
+    // The write does not read what it replaces.
+    let shape = Shape::new(&[4]).expect("a small shape");
+    let mut chain = Chain::default();
+    let [x, target] = std::array::from_fn(|_| {
+        let input = chain.input(shape, DType::F32, Home::Resident);
+        input.expect("room")
+    });
+    let y = chain.apply(Op::Call(Arc::clone(&f)), &[x]);
+    let store = crate::graph::chain::Store {
+        target,
+        extent: crate::graph::chain::StoreExtent::Whole,
+    };
+    chain.store(y.expect("one value"), store).expect("a target");
+    let write = session.recipe(chain);
+    let (_, read) = storing_and_reading(&mut session, &f);
+    session.room(8).expect("room")[..2].copy_from_slice(&[other, lost]);
+    let writer = submit(&mut session, write, 0).ticket;
+    session.room(8).expect("room")[0] = lost;
+    let reader = submit(&mut session, read, 0).ticket;
+    session.flush();
+    assert!(session.launch(NOW).is_none(), "nothing is left to be sent");
+    let refused = Err(Code::DeviceLost);
+    assert_eq!(told(&mut session), [(writer, refused), (reader, refused)]);
 }

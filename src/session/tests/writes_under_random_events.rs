@@ -37,7 +37,7 @@ enum Call {
     Lerp,
 }
 
-/// What goes wrong with the next chunk that is launched.
+/// What goes wrong with a chunk that is launched.
 #[derive(Clone, Debug)]
 enum Fault {
     /// The chunk is not submitted.
@@ -51,7 +51,12 @@ enum Event {
     Ask(Call),
     Abort(prop::sample::Index),
     Flush,
-    Launch(Option<Fault>),
+    Launch,
+    /// Some chunks from now on, something goes wrong with one.
+    Plan {
+        spared: usize,
+        fault: Fault,
+    },
     /// The next flight lands, well or with an error although the chunk was computed.
     Land(Option<Error>),
     /// The program destroys its buffer, or makes it again.
@@ -111,17 +116,21 @@ fn events(world: World) -> impl Strategy<Value = Vec<Event>> {
         error().prop_map(Fault::AtLaunch),
         error().prop_map(Fault::InFlight)
     ];
-    let fault = prop::option::weighted(often, fault);
+    let plan = (0..4_usize, fault).prop_map(move |(spared, fault)| match fails {
+        true => Event::Plan { spared, fault },
+        false => Event::Flush,
+    });
     let land = prop::option::weighted(often, error());
     let usable = prop::bool::weighted(0.7).prop_map(move |is| is || !fails);
     let event = prop_oneof![
         50 => call().prop_map(Event::Ask),
         4 => any::<prop::sample::Index>().prop_map(Event::Abort),
         8 => Just(Event::Flush),
-        20 => fault.prop_map(Event::Launch),
+        20 => Just(Event::Launch),
+        4 => plan,
         20 => land.prop_map(Event::Land),
         2 => usable.prop_map(|is_usable| Event::Import { is_usable }),
-        1 => Just(if fails { Event::Lose } else { Event::Flush }),
+        2 => Just(if fails { Event::Lose } else { Event::Flush }),
         2 => Just(if fails { Event::Replace } else { Event::Flush }),
     ];
     prop::collection::vec(event, 1..120)
@@ -277,16 +286,8 @@ impl Run {
         self.tell(ticket, Fate::Aborted { in_flight });
     }
 
-    fn launch(&mut self, fault: Option<Fault>) -> bool {
-        let device = self.session.devices.primary_mut();
-        match fault {
-            Some(Fault::AtLaunch(error)) => device.fault = Some(error),
-            Some(Fault::InFlight(error)) => device.late_fault = Some(error),
-            None => {}
-        }
+    fn launch(&mut self) -> bool {
         let sent = self.session.launch(NOW);
-        let device = self.session.devices.primary_mut();
-        (device.fault, device.late_fault) = (None, None);
         let is_sent = sent.is_some();
         if let Some(sent) = sent {
             let own = (sent.batch, sent.generation);
@@ -348,8 +349,16 @@ impl Run {
             Event::Ask(call) => self.ask(call),
             Event::Abort(which) => self.abort(which),
             Event::Flush => self.session.flush(),
-            Event::Launch(fault) => {
-                self.launch(fault);
+            Event::Launch => {
+                self.launch();
+            }
+            Event::Plan { spared, fault } => {
+                let device = self.session.devices.primary_mut();
+                device.spared = spared;
+                match fault {
+                    Fault::AtLaunch(error) => device.fault = Some(error),
+                    Fault::InFlight(error) => device.late_fault = Some(error),
+                }
             }
             Event::Land(error) => self.land(error),
             Event::Import { is_usable } => {
@@ -369,7 +378,7 @@ impl Run {
             if self.session.is_lost() {
                 self.replace();
             }
-            while self.launch(None) {}
+            while self.launch() {}
             self.hear();
             if self.pending().is_empty() && self.flying.is_empty() {
                 return;

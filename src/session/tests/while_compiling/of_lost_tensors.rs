@@ -1,4 +1,5 @@
-//! Calls that read a lost tensor, behind a parked call that writes all of it.
+//! Calls that read a lost tensor, behind a parked call that writes all of it, whatever their batch
+//! has cost.
 
 use std::sync::Arc;
 
@@ -7,6 +8,13 @@ use super::*;
 
 #[test]
 fn a_lost_tensor_is_read_once_a_parked_call_has_written_it() {
+    for losses in 0..ATTEMPTS {
+        read_behind_a_parked_write(losses);
+    }
+}
+
+/// Reads the tensor in a batch over which so many devices were lost.
+fn read_behind_a_parked_write(losses: u32) {
     let (mut session, mut works) = (compiling(), Vec::new());
     let pose = pose(&mut session);
     // The kernel that reads is ready, and the one that writes is not.
@@ -26,6 +34,7 @@ fn a_lost_tensor_is_read_once_a_parked_call_has_written_it() {
     session.flush();
     assert!(session.launch(NOW).is_none(), "the write is parked");
     let reader = asked(&mut session, pose, None);
+    session.queue.open_mut().payload.losses = losses;
     session.flush();
     assert!(session.launch(NOW).is_none(), "the reading stays behind");
     assert_eq!(told(&mut session), []);
