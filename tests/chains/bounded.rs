@@ -174,8 +174,9 @@ impl Q {
         let is_cut = b.v - b.e <= 0.0 && self.v.abs() <= self.e;
         let e = match away > 0.0 && !is_cut {
             true => (self.e + b.e) / away,
-            // Devices may ignore the sign of a zero, which says on which side of the cut it is.
-            false if self.e + b.e == 0.0 && !(is_cut && self.v.is_sign_negative()) => 0.0,
+            // The sign of a zero says on which side of the cut it is: devices may ignore that sign,
+            // and a zero in four bits has that of its block's scale.
+            false if self.e + b.e == 0.0 && !is_cut => 0.0,
             false => f64::INFINITY,
         };
         Q::new(v, e, 16.0 * U * (v.abs() + e))
