@@ -69,7 +69,7 @@ impl Drop for Owner {
             Some(worker) if worker.is_current() => {}
             // A GPU that stalls may keep the worker for ever, so this wait has an end.
             Some(worker) => {
-                worker.wait(self.shared.stall);
+                worker.wait(self.shared.longest_end());
             }
             // A session without a worker explains calls, on a CPU device.
             None => drop(self.shared.take_devices()),

@@ -227,7 +227,7 @@ impl Index {
         let words = |count: usize| u32::try_from(count).unwrap_or(NOBODY);
         let searching = held.vectors.searching(words(count), form);
         let tensors = held.searched(searching.pages());
-        drop((held, state));
+        drop(held);
         let request = Request {
             structure: Structure::Searching(searching),
             rows: queries.len() / searching.query() as usize,
@@ -245,7 +245,8 @@ impl Index {
             },
         };
         let shared = &self.entry.shared;
-        Ok(shared.submit_floats(request, self.gpu.terms(), usize::MAX))
+        // Others may free a page as soon as the state is unlocked.
+        Ok(shared.submit_floats_in(state, &request, self.gpu.terms()))
     }
 
     /// Resolves a filter's function, which is called with nothing locked, because it may use the

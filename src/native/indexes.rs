@@ -189,6 +189,11 @@ impl Held {
         }
     }
 
+    /// Whether a tensor of this number is one of the device pages.
+    pub(super) fn has_device_page(&self, number: u32) -> bool {
+        self.device_pages.iter().any(|page| page.number == number)
+    }
+
     /// The tensors of all pages that a search reads, host pages first.
     pub(super) fn searched(&self, count: u32) -> Vec<u32> {
         let device = self.device_pages.iter().map(|page| page.number);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
+use super::call::Call;
 use super::index::{Entry, Index};
 use super::indexes::{Held, Use};
 use super::page_writes::Asked;
@@ -177,8 +178,9 @@ impl Entry {
         let mut refusals = 0;
         for page in pages {
             loop {
-                let request = page.request()?;
-                let words = self.shared().submit_floats(request, terms, usize::MAX);
+                let Some(words) = self.ask_for(&page, terms)? else {
+                    break; // Others have removed its vectors, or brought them back.
+                };
                 match words.await {
                     Ok(words) => break self.bring_back(page, bytemuck::cast_slice(&words)),
                     // A device went with a call in front that wrote the page. The next one has
@@ -186,7 +188,6 @@ impl Entry {
                     Err(Error::TensorLost(_)) if refusals < MOST_REFUSALS => refusals += 1,
                     Err(error) => return Err(error),
                 }
-                drop(self.whole()?);
             }
         }
         let (state, held) = self.ready(Use::Removal)?;
@@ -194,6 +195,19 @@ impl Entry {
         drop(held);
         self.shared().wake_worker(state);
         is_whole
+    }
+
+    /// Asks for the words of a device page, if it still is one.
+    fn ask_for(self: &Arc<Self>, page: &Filled, terms: Terms) -> Result<Option<Call<f32>>, Error> {
+        let (state, held) = self.whole()?;
+        if !held.has_device_page(page.number) {
+            return Ok(None);
+        }
+        drop(held);
+        let words = self
+            .shared()
+            .submit_floats_in(state, &page.request()?, terms);
+        Ok(Some(words))
     }
 
     /// The session and the index, both locked, where no vector is lost.

@@ -31,6 +31,9 @@ use crate::driver::{Driver, DriverConfig};
 use crate::error::Error;
 use crate::session::{Model, Routing, Session};
 
+/// How long a GPU driver may take to free a device that works.
+const LONGEST_FREEING: Duration = Duration::from_secs(10);
+
 /// A session, and who waits for it.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -153,6 +156,12 @@ impl Shared {
         for (_, answer) in answers {
             answer.send(Err(reason.clone()));
         }
+    }
+
+    /// How long the end of a session waits at most for GPU drivers to free devices, however soon
+    /// devices count as stalled.
+    pub(super) fn longest_end(&self) -> Duration {
+        self.stall.max(LONGEST_FREEING)
     }
 
     /// Frees a device that the session no longer uses, without waiting for the device's work.

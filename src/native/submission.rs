@@ -75,6 +75,18 @@ impl Shared {
         })
     }
 
+    /// The same for a state that is locked already, in which the caller has found the tensors.
+    pub(super) fn submit_floats_in(
+        self: &Arc<Self>,
+        state: Guard<'_>,
+        request: &Request<'_>,
+        terms: Terms,
+    ) -> Call<f32> {
+        let (sender, receiver) = oneshot::channel();
+        let answer = Recipient::Floats(sender, usize::MAX);
+        self.pending(self.enqueue_in(state, request, terms, answer), receiver)
+    }
+
     /// Takes a text's call, whose answer is the first floats of its result.
     pub(super) fn submit_text(
         self: &Arc<Self>,
@@ -106,7 +118,17 @@ impl Shared {
         answer: impl FnOnce(oneshot::Sender<Result<Vec<T>, Error>>) -> Recipient,
     ) -> Call<T> {
         let (sender, receiver) = oneshot::channel();
-        match request.and_then(|request| self.enqueue(&request, terms, answer(sender))) {
+        let taken = request.and_then(|request| self.enqueue(&request, terms, answer(sender)));
+        self.pending(taken, receiver)
+    }
+
+    /// The call of a ticket, or of what is known of it.
+    fn pending<T>(
+        self: &Arc<Self>,
+        taken: Result<Option<Ticket>, Error>,
+        receiver: oneshot::Receiver<Result<Vec<T>, Error>>,
+    ) -> Call<T> {
+        match taken {
             Ok(Some(ticket)) => Call::pending(Arc::clone(self), ticket, receiver),
             Ok(None) => Call::known(Ok(Vec::new())),
             Err(error) => Call::known(Err(error)),
@@ -169,7 +191,16 @@ impl Shared {
         terms: Terms,
         answer: Recipient,
     ) -> Result<Option<Ticket>, Error> {
-        let mut state = self.open()?;
+        self.enqueue_in(self.open()?, request, terms, answer)
+    }
+
+    fn enqueue_in(
+        &self,
+        mut state: Guard<'_>,
+        request: &Request<'_>,
+        terms: Terms,
+        answer: Recipient,
+    ) -> Result<Option<Ticket>, Error> {
         let taken = self.take(&mut state, request, terms, answer);
         let (taken, refusal) = match taken {
             Ok(taken) => (taken, None),

@@ -34,10 +34,6 @@ const LULL_MS: f64 = 0.02;
 /// Milliseconds of the longest burst.
 const BURST_MS: f64 = 0.5;
 
-/// How long a session that ends waits for a GPU driver to free a device, however soon devices count
-/// as stalled.
-const LONGEST_FREEING: Duration = Duration::from_secs(10);
-
 /// Seconds of the longest sleep: a day.
 const LONGEST_S: f64 = 86_400.0;
 
@@ -53,9 +49,8 @@ pub(super) fn run(shared: &Arc<Shared>, opener: Opener) {
     }
     // A program may crash if it ends while one of its threads is in a GPU driver.
     let freeing = std::mem::take(&mut shared.lock().freeing);
-    let longest = shared.stall.max(LONGEST_FREEING);
     for device in freeing {
-        device.wait(longest);
+        device.wait(shared.longest_end());
     }
 }
 

@@ -65,6 +65,7 @@ fn indexes_are_filled_searched_and_dropped_by_everyone() {
 }
 
 /// What may come of a call on an index whose device may be lost.
+#[track_caller]
 fn expect(outcome: Result<(), Error>) {
     if let Err(error) = outcome {
         assert!(ROUGHLY.contains(&error.code()), "{error}");
