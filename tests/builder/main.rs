@@ -26,6 +26,7 @@ mod shapes;
 mod sharing;
 mod simulation;
 mod steps;
+mod steps_model;
 mod storage;
 mod stores;
 mod tensors;

@@ -15,26 +15,13 @@ use pollster::block_on;
 
 use crate::engines::{in_time, open_as};
 use crate::samples::{Samples, times};
+use crate::steps_model::{BELOW, Kind, LARGE, SMALL, initial, sides};
 
-/// Small states share slabs, and large ones have buffers of their own.
-const SMALL: u32 = 64;
-const LARGE: u32 = 18_000;
+/// Tensors that calls step.
 const STATES: usize = 24;
-
-/// Numbers of a state stay below it, so that floats hold every one of them.
-const BELOW: f32 = 1_048_576.0;
 
 /// Floats of a tensor that takes memory away.
 const MUCH: usize = 1 << 16;
-
-/// What a step makes of a tensor and of another one.
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Count,
-    /// Each element is read by another one's thread.
-    Turn,
-    Meet,
-}
 
 /// A tensor that calls step, and what it holds by the model.
 struct State {
@@ -108,33 +95,6 @@ struct Simulation {
     asked: Vec<(Asked, Pending)>,
     report: Report,
     patience: Patience,
-}
-
-/// What a state holds when it is made or written: never the same twice.
-fn initial(length: usize, times: u32) -> Vec<f32> {
-    let value = |i: usize| ((i * 37) % 1009) as f32 + 2048.0 * (times % 97) as f32;
-    (0..length).map(value).collect()
-}
-
-/// Rows and columns of the elements.
-fn sides(length: usize) -> [usize; 2] {
-    if length == SMALL as usize {
-        [8, 8]
-    } else {
-        [150, 120]
-    }
-}
-
-impl Kind {
-    fn model(self, x: &[f32], y: &[f32]) -> Vec<f32> {
-        let [rows, columns] = sides(x.len());
-        let element = |i: usize| match self {
-            Kind::Count => x[i] + 1.0,
-            Kind::Turn => x[i % rows * columns + i / rows] + 1.0,
-            Kind::Meet => (x[i] + y[i]) % BELOW,
-        };
-        (0..x.len()).map(element).collect()
-    }
 }
 
 /// Starts a call, as programs do that do not await it at once.
@@ -511,7 +471,7 @@ fn thousands_of_steps_with_losses_and_shortages_give_right_values_or_typed_error
 fn thousands_of_steps_on_devices_that_seem_to_stall_give_right_values_or_typed_errors() {
     let first = number("STEPS_SEED", 7);
     for seed in first..first + number("STEPS_RUNS", times(2, 20)) {
-        // So short a wait is over in the middle of any work, now and then.
+        // Work takes longer than that now and then, wherever it is.
         let config = Config {
             stall_ms: Some([9.0, 11.0, 14.0, 17.0, 20.0][(seed % 5) as usize]),
             ..settings(Preset::Eager)

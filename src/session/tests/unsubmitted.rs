@@ -143,7 +143,7 @@ fn flights_that_come_after_their_chunks_were_refused_are_ignored() {
         let is_last = number == ATTEMPTS;
         assert_eq!(refused.contains(&first), is_last, "{number} devices");
         for flight in std::mem::take(&mut sent.flights) {
-            // It came from the device before the device was lost.
+            // The flight came before the device was lost.
             let outcome = pollster::block_on(flight);
             if is_last {
                 let settled = session.settle(sent.batch, sent.generation, outcome);
