@@ -72,7 +72,7 @@ enum Trouble {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Patience {
     Usual,
-    /// So short that devices at work count as stalled now and then, and are lost.
+    /// A time so short that devices at work count as stalled now and then, and are lost.
     Short,
 }
 
