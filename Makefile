@@ -32,8 +32,7 @@ DOCUMENTS := $(wildcard *.md) $(shell find docs benches/record -type f)
 SITE := $(shell find www/site -type f -not -path '*/dist/*') tools/site.mjs tools/address.mjs
 PRETTY := '{pkg-template,tests,tools,www}/**/*.{js,mjs,ts,css,html,json}' '*.json'
 
-# The flags of .cargo/config.toml, one word each.
-SMALL := $(addprefix -Cllvm-args=,-inline-threshold=50 -unroll-runtime=false -unroll-allow-partial=false -unroll-threshold=60 -interleave-loops=false)
+VECTORS := -Ctarget-feature=+simd128
 
 .PHONY: help setup build model demo site bench records test long matrix databases check release clean
 .DEFAULT_GOAL := help
@@ -87,9 +86,9 @@ check: target/face/index.js
 	prettier --check --log-level warn $(PRETTY)
 	tsc -p www
 	cargo clippy --all-targets --features tracing -- -D warnings
-	cargo clippy --target wasm32-unknown-unknown --lib --test web -- -D warnings
-	cargo clippy --target wasm32-unknown-unknown -p framebatch-core -p framebatch-tokenizers -p framebatch-wasm-app -- -D warnings
-	cargo clippy --target wasm32-unknown-unknown -p framebatch-embeddings -- -D warnings
+	RUSTFLAGS=$(VECTORS) cargo clippy --target wasm32-unknown-unknown --lib --test web -- -D warnings
+	RUSTFLAGS=$(VECTORS) cargo clippy --target wasm32-unknown-unknown -p framebatch-core -p framebatch-tokenizers -p framebatch-wasm-app -- -D warnings
+	RUSTFLAGS=$(VECTORS) cargo clippy --target wasm32-unknown-unknown -p framebatch-embeddings -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --features tracing
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --target wasm32-unknown-unknown --features javascript
 	node tools/test.mjs unit
@@ -111,25 +110,25 @@ clean:
 	rm -rf pkg www/dist www/site/dist node_modules www/site/node_modules tests/databases/node_modules target
 
 target/glue/framebatch_bg.wasm: $(CORE) | setup
-	wasm-pack build core-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue --out-name framebatch
+	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/with-vectors.sh \
+	  wasm-pack build core-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue --out-name framebatch
 	touch $@
 
-# The same where WebAssembly has no vectors.
+# The same where WebAssembly has no vectors; what both depend on is compiled already.
 target/glue-scalar/framebatch_bg.wasm: $(CORE) | setup
-	RUSTFLAGS="$(SMALL) -Ctarget-feature=-simd128" CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
-	  wasm-pack build core-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue-scalar --out-name framebatch
+	wasm-pack build core-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue-scalar --out-name framebatch
 	touch $@
 
 # What embeddings need besides; it computes nothing, so one build without vectors is enough,
 # and splits millions of tokens a second compiled for size as well.
 target/glue-embeddings/embeddings_bg.wasm: $(EMBEDDINGS) | setup
-	RUSTFLAGS="$(SMALL) -Ctarget-feature=-simd128" CARGO_PROFILE_RELEASE_OPT_LEVEL=s CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
+	CARGO_PROFILE_RELEASE_OPT_LEVEL=s \
 	  wasm-pack build embeddings-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue-embeddings --out-name embeddings
 	touch $@
 
 # Tokenizers that few folders need, likewise.
 target/glue-tokenizers/tokenizers_bg.wasm: $(TOKENIZERS) | setup
-	RUSTFLAGS="$(SMALL) -Ctarget-feature=-simd128" CARGO_PROFILE_RELEASE_OPT_LEVEL=s CARGO_TARGET_DIR=$(CURDIR)/target/scalar \
+	CARGO_PROFILE_RELEASE_OPT_LEVEL=s \
 	  wasm-pack build tokenizers-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue-tokenizers --out-name tokenizers
 	touch $@
 

@@ -16,14 +16,14 @@ const FEATURES = [
 ];
 
 // What is inlined compresses worse than a call: a function with one caller only
-// moves there where that is about the call's own size. Passes are repeated until they
-// find nothing more. And nothing lies in the first kilobyte, where the stack would end.
+// moves there where that is about the call's own size. And nothing lies in the first
+// kilobyte, where the stack would end.
 // Locals share numbers as far as a search finds that they can, and those that are used
 // most come first, so that functions look alike; what LLVM computed twice stays so,
-// because a local for it is larger.
+// because a local for it is larger. A second round of all passes would take as long as the
+// first, for 0.1 %.
 const SMALL = [
   "-Os",
-  "--converge",
   "--low-memory-unused",
   "--one-caller-inline-max-function-size=24",
   "--coalesce-locals-learning",

@@ -18,12 +18,12 @@ import {
 } from "./wasm-sections.mjs";
 
 const [CUSTOM, IMPORTS, CODE] = [0, 2, 10];
-/** Bytes that are looked for together. */
-const SEQUENCE = 5;
+/** Bytes that are looked for together: six are exact as a number. */
+const SEQUENCE = 6;
 /** Bytes of functions that gzip still sees, about. */
 const WINDOW = 32_000;
-/** Sequences are told apart by a hash of so many bits. */
-const HASH_BITS = 18;
+/** What a sequence counts that one function has: a whole number, so that sums are exact. */
+const WEIGHT = 2 ** 20;
 
 /** Orders the functions of the module in `file`, which has these features. */
 export async function order(file, features) {
@@ -62,19 +62,26 @@ function rename(wasm) {
 
 /** The numbers of the functions, beginning with the longest. */
 function chain(bodies) {
-  const all = bodies.map(sequences);
-  const holders = new Int32Array(1 << HASH_BITS);
-  for (const own of all) for (const hash of own) holders[hash] += 1;
-  const weights = Float64Array.from(holders, (count) =>
-    count > 1 ? 1 / Math.sqrt(count) : 0,
+  const { all, count } = sequences(bodies);
+  const holders = Array.from({ length: count }, () => []);
+  all.forEach((own, number) => own.forEach((at) => holders[at].push(number)));
+  const weights = holders.map(({ length }) =>
+    length > 1 ? Math.round(WEIGHT / Math.sqrt(length)) : 0,
   );
-  const sums = all.map((own) => own.reduce((sum, at) => sum + weights[at], 1));
-  const seen = new Int32Array(1 << HASH_BITS);
-  /** The share of a function that was seen. */
-  const share = (number) => {
-    let sum = 0;
-    for (const hash of all[number]) if (seen[hash] > 0) sum += weights[hash];
-    return sum / sums[number];
+  const sums = all.map((own) =>
+    own.reduce((sum, at) => sum + weights[at], WEIGHT),
+  );
+  /** How many functions of the window have a sequence, and what a function has of those. */
+  const seen = new Int32Array(count);
+  const common = new Float64Array(bodies.length);
+  const add = (sequence, weight) => {
+    for (const number of holders[sequence]) common[number] += weight;
+  };
+  const enter = (number) => {
+    for (const at of all[number]) if (seen[at]++ === 0) add(at, weights[at]);
+  };
+  const leave = (number) => {
+    for (const at of all[number]) if (--seen[at] === 0) add(at, -weights[at]);
   };
   const left = new Set(bodies.keys());
   const order = [];
@@ -83,16 +90,16 @@ function chain(bodies) {
   while (next !== undefined) {
     order.push(next);
     left.delete(next);
-    for (const hash of all[next]) seen[hash] += 1;
+    enter(next);
     for (
       bytes += bodies[next].length;
       bytes > WINDOW && oldest < order.length - 1;
       oldest += 1
     ) {
       bytes -= bodies[order[oldest]].length;
-      for (const hash of all[order[oldest]]) seen[hash] -= 1;
+      leave(order[oldest]);
     }
-    next = best(left, share);
+    next = best(left, (number) => common[number] / sums[number]);
   }
   return order;
 }
@@ -106,16 +113,17 @@ function best(numbers, worth) {
   return found;
 }
 
-/** The sequences of a function's bytes, each once, as hashes. */
-function sequences(body) {
-  const own = new Set();
-  for (let at = 0; at + SEQUENCE <= body.length; at += 1) {
-    // FNV-1a, folded.
-    let hash = 0x811c9dc5;
-    for (let i = 0; i < SEQUENCE; i += 1) {
-      hash = Math.imul(hash ^ body[at + i], 0x01000193);
+/** The sequences of each function, once each, by numbers from zero that are given to them here. */
+function sequences(bodies) {
+  const numbers = new Map();
+  const all = bodies.map((body) => {
+    const own = new Set();
+    for (let at = 0; at + SEQUENCE <= body.length; at += 1) {
+      const bytes = body.readUIntBE(at, SEQUENCE);
+      if (!numbers.has(bytes)) numbers.set(bytes, numbers.size);
+      own.add(numbers.get(bytes));
     }
-    own.add((hash ^ (hash >>> HASH_BITS)) & ((1 << HASH_BITS) - 1));
-  }
-  return Int32Array.from(own);
+    return Int32Array.from(own);
+  });
+  return { all, count: numbers.size };
 }

@@ -54,7 +54,10 @@ function renameIn(glue, names) {
       /^(\s+)(__wb\w+)(?=: function|\()/gm,
       (_, indent, name) => indent + short(name),
     )
-    .replace(/\b__wasm_bindgen_func_elem_\d+\b/g, short);
+    .replace(
+      /\b(__wasm_bindgen_func_elem_\d+|wasm_bindgen__convert__closures\w+__h[0-9a-f]{16})\b/g,
+      short,
+    );
 }
 
 function renameImports(body, names) {
