@@ -13,6 +13,7 @@
 //   the rest                        nothing but the page uses the network
 
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import {
   cpSync,
   existsSync,
@@ -66,15 +67,66 @@ const OPTIONS = {
   }),
 };
 
+// A software adapter compiles and computes on the CPU; a protocol call may wait.
+const protocolTimeout = 300_000;
+
 /**
- * Starts the browser; close what comes back. The names in `loopback` lead to this
- * machine, without being secure contexts. `switches` are more of Chromium's.
+ * The browser; close what comes back. It is the one that runs at BROWSER_AT
+ * (tools/with-browser.mjs), or one of its own where there is none, or where it needs other
+ * options: the names in `loopback` lead to this machine, without being secure contexts,
+ * `switches` are more of Chromium's.
  */
 export async function launch({ loopback = [], switches = [] } = {}) {
+  const running = process.env.BROWSER_AT;
+  if (running && loopback.length + switches.length === 0) {
+    try {
+      return await connect(running);
+    } catch (error) {
+      console.error(`no browser at ${running}, one of its own: ${error}`);
+    }
+  }
+  return start({ loopback, switches });
+}
+
+/** A browser that others started: what is closed are the pages that were opened here. */
+async function connect(browserWSEndpoint) {
+  const browser = await puppeteer.connect({
+    browserWSEndpoint,
+    protocol: BROWSER === "firefox" ? "webDriverBiDi" : "cdp",
+    protocolTimeout,
+  });
+  const others = new Set(await browser.pages());
+  browser.close = async () => {
+    const pages = await browser.pages();
+    await Promise.all(
+      pages.filter((page) => !others.has(page)).map((page) => page.close()),
+    );
+    await browser.disconnect();
+  };
+  return browser;
+}
+
+/** Starts a browser for other processes, one after another: where it is, and what ends it. */
+export async function startForOthers() {
+  const browser = await start({ loopback: [], switches: [] });
+  const at = browser.wsEndpoint();
+  const child = browser.process();
+  // Firefox has one session at a time.
+  await browser.disconnect();
+  const close = async () => {
+    const ended = child.exitCode === null && once(child, "exit");
+    child.kill();
+    await ended;
+    // The folder of its profile is left.
+    await browser.close();
+  };
+  return { at, close };
+}
+
+async function start({ loopback, switches }) {
   const options = {
     ...OPTIONS[BROWSER]({ loopback, switches }),
-    // A software adapter compiles and computes on the CPU; a protocol call may wait.
-    protocolTimeout: 300_000,
+    protocolTimeout,
     // From a cold disk and on busy cores it takes longer than puppeteer's 30 s.
     timeout: 120_000,
   };

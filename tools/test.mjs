@@ -11,6 +11,7 @@
 
 import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
+import { resolve } from "node:path";
 import { chromedriver } from "./browser.mjs";
 
 const testsIn = (folder) =>
@@ -26,6 +27,12 @@ const nodeTest = (folder) => () => [
   "--test-timeout=1200000",
   "--test-reporter=spec",
   ...testsIn(folder),
+];
+
+// Its files share a browser: Firefox takes as long to start as a test of it.
+const pageTest = () => [
+  ...["node", "tools/with-browser.mjs"],
+  ...nodeTest("tests/e2e")(),
 ];
 
 const VALUES = [
@@ -94,15 +101,19 @@ const SUITES = [
     ],
     // The runner's own limit, 20 s for a whole test binary, is too little on SwiftShader. And what
     // computes is the GPU.
-    env: { WASM_BINDGEN_TEST_TIMEOUT: "300", CARGO_PROFILE_DEV_OPT_LEVEL: "0" },
+    env: {
+      WASM_BINDGEN_TEST_TIMEOUT: "300",
+      CARGO_PROFILE_DEV_OPT_LEVEL: "0",
+      RUSTC_WORKSPACE_WRAPPER: resolve("tools/with-vectors.sh"),
+    },
   },
   { name: "tools", unit: true, command: nodeTest("tests/tools") },
-  { name: "pages", command: nodeTest("tests/e2e") },
+  { name: "pages", command: pageTest },
   {
     // A browser waits for frames and timers two fifths of the time.
     name: "firefox",
     beside: "pages",
-    command: nodeTest("tests/e2e"),
+    command: pageTest,
     env: { BROWSER: "firefox" },
   },
   {

@@ -416,7 +416,7 @@ fn assert_typed(error: &Error) {
 fn run(gpu: Gpu, seed: u64, patience: Patience) {
     let mut simulation = Simulation::new(gpu, seed, patience);
     let mut round = 0;
-    while simulation.report.steps < times(3000, 10_000) {
+    while simulation.report.steps < times(1500, 10_000) {
         let troubles = [Trouble::Loss, Trouble::Shortage, Trouble::Both];
         let trouble = match round % 2 {
             1 => troubles[round / 2 % 3],

@@ -2,9 +2,17 @@
 //!
 //! `FUZZED_TEXTS` says how many, 2,000 of each kind unless set.
 
+/// Texts of a kind in every run of the tests.
+const USUAL: usize = 2_000;
+
 pub(crate) fn amount() -> usize {
     let given = std::env::var("FUZZED_TEXTS");
-    given.map_or(2_000, |amount| amount.parse().unwrap())
+    given.map_or(USUAL, |amount| amount.parse().unwrap())
+}
+
+/// Whether more texts are tried than in every run of the tests.
+pub(crate) fn is_long() -> bool {
+    amount() > USUAL
 }
 
 /// Words of scripts and of what is hard in them: final sigmas, marks in any order,
