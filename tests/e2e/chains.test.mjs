@@ -2,16 +2,11 @@
 // stated for each op, and beside others bit for bit as alone.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { BROWSER } from "../../tools/browser.mjs";
-import { lightTest, openSite, times } from "./site.mjs";
+import { openSite, testOn, times } from "./site.mjs";
 
-/**
- * The CPU compiles nothing, and tries more of them in the same time. Chromium's
- * software adapter takes seconds to compile a product, and the native suite tries 200.
- */
+/** The CPU compiles nothing, and tries more of them in the same time; the native suite tries 200. */
 const GRAPHS = {
-  gpu: times(BROWSER === "chromium" ? 2 : 40, 10_000),
+  gpu: times(40, 10_000),
   cpu: times(100, 10_000),
 };
 /** Graphs between two words from the page, so that a slow browser is not taken for a dead one. */
@@ -20,8 +15,7 @@ const ROUND = 20;
 const site = openSite();
 
 for (const [engine, graphs] of Object.entries(GRAPHS)) {
-  const add = engine === "gpu" ? test : lightTest;
-  add(`${graphs} random graphs, on the ${engine}`, () =>
+  testOn(engine)(`${graphs} random graphs, on the ${engine}`, () =>
     site.page(async (page) => {
       await page.evaluate(async (engine) => {
         const { Property } = await import("/chains/property.js");

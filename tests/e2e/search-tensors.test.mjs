@@ -2,7 +2,7 @@
 // WebGPU, and what is there after a loss.
 
 import assert from "node:assert/strict";
-import { lightTest as test, openSite, testOn } from "./site.mjs";
+import { heavyTest as test, openSite, testOn } from "./site.mjs";
 
 const site = openSite();
 

@@ -3,8 +3,8 @@
 
 import assert from "node:assert/strict";
 import {
-  heavyTest,
-  lightTest as test,
+  heavyTest as test,
+  lightTest,
   openSite,
   testOn,
   times,
@@ -62,7 +62,7 @@ for (const engine of ["gpu", "cpu"]) {
   );
 }
 
-heavyTest("100,000 vectors of 384 floats are searched as a sort does", () =>
+test("100,000 vectors of 384 floats are searched as a sort does", () =>
   site.page(async (page) => {
     const problem = await page.evaluate(async () => {
       const gpu = await framebatch.open({ engine: "gpu" });
@@ -73,8 +73,7 @@ heavyTest("100,000 vectors of 384 floats are searched as a sort does", () =>
       return search.wrong(vectors, query, "cosine", found, 10);
     });
     assert.equal(problem, undefined);
-  }),
-);
+  }));
 
 const LARGE = times(20_000, 200_000);
 
@@ -204,7 +203,7 @@ test("an index goes through changes, a file and a lost device", () =>
     { may: /./ },
   ));
 
-test("what is wrong is said by name", () =>
+lightTest("what is wrong is said by name", () =>
   site.page(async (page) => {
     const messages = await page.evaluate(async () => {
       const gpu = await framebatch.open({ engine: "cpu" });
@@ -263,4 +262,5 @@ test("what is wrong is said by name", () =>
       "index: the bytes: they are no index that was saved",
       "index: the bytes: they are of version 2, but this release reads version 1",
     ]);
-  }));
+  }),
+);

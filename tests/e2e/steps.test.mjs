@@ -7,7 +7,7 @@ import { lightTest as test, openSite, times } from "./site.mjs";
 
 const site = openSite();
 
-const STEPS = Number(process.env.STEPS ?? times(3_000, 10_000));
+const STEPS = Number(process.env.STEPS ?? times(1_500, 10_000));
 
 /** The codes that calls may reject with. */
 const CODES = ["device-lost", "out-of-memory"];

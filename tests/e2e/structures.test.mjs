@@ -2,7 +2,12 @@
 // no more memory than one that has a thousand of them.
 
 import assert from "node:assert/strict";
-import { chromiumTest, lightTest as test, openSite } from "./site.mjs";
+import {
+  chromiumTest,
+  lightTest as test,
+  longTest,
+  openSite,
+} from "./site.mjs";
 
 const site = openSite();
 
@@ -86,35 +91,32 @@ test("widths without end are answered", () =>
     assert.equal(wrong, 0);
   }));
 
-chromiumTest(
-  "pipelines that were not used for long make room",
-  "Firefox takes minutes to compile so many",
-  () =>
-    site.page(async (page) => {
-      const { wrong, compiled } = await page.evaluate(async () => {
-        const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
-        let wrong = 0;
-        const compiled = async (formulas) => {
-          const before = gpu.stats().pipelines.compiled;
-          const asked = formulas.map(async (k) => {
-            const state = new Uint8Array(16).fill(0x91);
-            const field = `rho * ${k}`;
-            const [slope] = await gpu.states.gradients(state, { field });
-            if (Math.abs(slope - k) > 0.01 * k) wrong++;
-          });
-          gpu.flush();
-          await Promise.all(asked);
-          return gpu.stats().pipelines.compiled - before;
-        };
-        const counts = [await compiled([1, 2]), await compiled([1])];
-        for (let k = 3; k < 283; k += 40) {
-          const others = Array.from({ length: 40 }, (_, i) => k + i);
-          counts.push(await compiled([2, ...others]));
-        }
-        counts.push(await compiled([2]), await compiled([1]));
-        return { wrong, compiled: counts };
-      });
-      assert.equal(wrong, 0);
-      assert.deepEqual(compiled, [2, 0, 40, 40, 40, 40, 40, 40, 40, 0, 1]);
-    }),
+longTest("pipelines that were not used for long make room", () =>
+  site.page(async (page) => {
+    const { wrong, compiled } = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      let wrong = 0;
+      const compiled = async (formulas) => {
+        const before = gpu.stats().pipelines.compiled;
+        const asked = formulas.map(async (k) => {
+          const state = new Uint8Array(16).fill(0x91);
+          const field = `rho * ${k}`;
+          const [slope] = await gpu.states.gradients(state, { field });
+          if (Math.abs(slope - k) > 0.01 * k) wrong++;
+        });
+        gpu.flush();
+        await Promise.all(asked);
+        return gpu.stats().pipelines.compiled - before;
+      };
+      const counts = [await compiled([1, 2]), await compiled([1])];
+      for (let k = 3; k < 283; k += 40) {
+        const others = Array.from({ length: 40 }, (_, i) => k + i);
+        counts.push(await compiled([2, ...others]));
+      }
+      counts.push(await compiled([2]), await compiled([1]));
+      return { wrong, compiled: counts };
+    });
+    assert.equal(wrong, 0);
+    assert.deepEqual(compiled, [2, 0, 40, 40, 40, 40, 40, 40, 40, 0, 1]);
+  }),
 );

@@ -2,8 +2,7 @@
 // back, what is drawn is this frame's, and it is what AnimationMixer poses.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { openBuilt } from "./site.mjs";
+import { heavyTest as test, openBuilt } from "./site.mjs";
 
 const site = openBuilt();
 

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { BROWSER } from "../../tools/browser.mjs";
-import { openSite } from "./site.mjs";
+import { openSite, testOn } from "./site.mjs";
 
 const site = openSite();
 const pages = (use, options) =>
@@ -81,84 +81,87 @@ test("1,000 calls of a frame are one message each way, and one submission", () =
   }));
 
 for (const engine of ["gpu", "cpu"]) {
-  test(`everything gives the same bits as in the page, on the ${engine}`, () =>
-    pages(async (page) => {
-      const wrong = await page.evaluate(async (engine) => {
-        await import("framebatch/animation");
-        await import("framebatch/kernels");
-        await import("framebatch/search");
-        const direct = await import("/pkg/dist/index.js");
-        const work = async (gpu) => {
-          const { floats, quaternions, bytes } = workload;
-          const long = floats(40_000, 3);
-          const x = gpu.tensor(floats(600, 1), [20, 30]);
-          const held = gpu.tensor(long, [200, 200]);
-          const decay = gpu.kernel({
-            name: "decay",
-            inputs: { height: "f32", speed: "f32" },
-            params: { dt: "f32" },
-            output: "f32",
-            code: "fn element(height: f32, speed: f32) -> f32 { return height * exp(-speed * params.dt); }",
-          });
-          const step = gpu.fn((a, b) => a.mul(2).sub(b).tanh());
-          const clip = gpu.clip({
-            tracks: [{ times: [0, 1, 2], values: floats(12, 9) }],
-          });
-          const index = gpu.index({ dim: 16 });
-          index.add(floats(16 * 300, 5));
-          const kept = await held.mul(2).softmax().compute();
-          await kept.write(floats(50, 8), 100);
-          const stream = [];
-          const chunks = [1, 2, 3, 4].map((seed) => bytes(160, seed));
-          for await (const part of gpu.stream(chunks, (chunk) =>
-            gpu.states.gradients(chunk),
-          )) {
-            stream.push(part);
-          }
-          const found = await index.search(floats(16, 6), 5);
-          const arrays = await Promise.all([
-            gpu.lerp(floats(100, 1), floats(100, 2), 0.3),
-            gpu.slerp(quaternions(50, 1), quaternions(50, 2), floats(50, 4)),
-            gpu.states.slerp(bytes(160, 1), bytes(160, 2), 0.25),
-            gpu.states.sequence(bytes(16, 1), bytes(16, 2), 7, "slerp"),
-            x.softmax().read(),
-            x.matmul(x.transpose()).read(),
-            held.sum(1).read(),
-            kept.read(),
-            step(x, x).read(),
-            ...(engine === "gpu"
-              ? [decay({ height: x, speed: x }, { dt: 0.1 }).read()]
-              : []),
-            clip.sample(new Float32Array([0.25, 1.5])),
-            gpu.lerp(long, long, 0.5, { priority: "high" }),
-            gpu.lerp(floats(64, 1), floats(64, 2), 0.1, { priority: "low" }),
-          ]);
-          return [...arrays, ...stream, JSON.stringify(found)];
-        };
-        const options = { engine };
-        const [here, there] = [
-          await direct.open(options),
-          await framebatch.open(options),
-        ];
-        const [own, others] = [await work(here), await work(there)];
-        const text = (result) =>
-          typeof result === "string"
-            ? result
-            : `${result.constructor.name} ${new Uint8Array(result.buffer, result.byteOffset, result.byteLength)}`;
-        const wrong = own
-          .map((result, at) => [at, text(result), text(others[at])])
-          .filter(([, mine, other]) => mine !== other)
-          .map(([at, mine, other]) => [
-            at,
-            mine.slice(0, 80),
-            other.slice(0, 80),
-          ]);
-        await Promise.all([here.dispose(), there.dispose()]);
-        return { wrong, count: others.length };
-      }, engine);
-      assert.deepEqual(wrong.wrong, []);
-      assert.ok(wrong.count > 15);
-    }));
+  testOn(engine)(
+    `everything gives the same bits as in the page, on the ${engine}`,
+    () =>
+      pages(async (page) => {
+        const wrong = await page.evaluate(async (engine) => {
+          await import("framebatch/animation");
+          await import("framebatch/kernels");
+          await import("framebatch/search");
+          const direct = await import("/pkg/dist/index.js");
+          const work = async (gpu) => {
+            const { floats, quaternions, bytes } = workload;
+            const long = floats(40_000, 3);
+            const x = gpu.tensor(floats(600, 1), [20, 30]);
+            const held = gpu.tensor(long, [200, 200]);
+            const decay = gpu.kernel({
+              name: "decay",
+              inputs: { height: "f32", speed: "f32" },
+              params: { dt: "f32" },
+              output: "f32",
+              code: "fn element(height: f32, speed: f32) -> f32 { return height * exp(-speed * params.dt); }",
+            });
+            const step = gpu.fn((a, b) => a.mul(2).sub(b).tanh());
+            const clip = gpu.clip({
+              tracks: [{ times: [0, 1, 2], values: floats(12, 9) }],
+            });
+            const index = gpu.index({ dim: 16 });
+            index.add(floats(16 * 300, 5));
+            const kept = await held.mul(2).softmax().compute();
+            await kept.write(floats(50, 8), 100);
+            const stream = [];
+            const chunks = [1, 2, 3, 4].map((seed) => bytes(160, seed));
+            for await (const part of gpu.stream(chunks, (chunk) =>
+              gpu.states.gradients(chunk),
+            )) {
+              stream.push(part);
+            }
+            const found = await index.search(floats(16, 6), 5);
+            const arrays = await Promise.all([
+              gpu.lerp(floats(100, 1), floats(100, 2), 0.3),
+              gpu.slerp(quaternions(50, 1), quaternions(50, 2), floats(50, 4)),
+              gpu.states.slerp(bytes(160, 1), bytes(160, 2), 0.25),
+              gpu.states.sequence(bytes(16, 1), bytes(16, 2), 7, "slerp"),
+              x.softmax().read(),
+              x.matmul(x.transpose()).read(),
+              held.sum(1).read(),
+              kept.read(),
+              step(x, x).read(),
+              ...(engine === "gpu"
+                ? [decay({ height: x, speed: x }, { dt: 0.1 }).read()]
+                : []),
+              clip.sample(new Float32Array([0.25, 1.5])),
+              gpu.lerp(long, long, 0.5, { priority: "high" }),
+              gpu.lerp(floats(64, 1), floats(64, 2), 0.1, { priority: "low" }),
+            ]);
+            return [...arrays, ...stream, JSON.stringify(found)];
+          };
+          const options = { engine };
+          const [here, there] = [
+            await direct.open(options),
+            await framebatch.open(options),
+          ];
+          const [own, others] = [await work(here), await work(there)];
+          const text = (result) =>
+            typeof result === "string"
+              ? result
+              : `${result.constructor.name} ${new Uint8Array(result.buffer, result.byteOffset, result.byteLength)}`;
+          const wrong = own
+            .map((result, at) => [at, text(result), text(others[at])])
+            .filter(([, mine, other]) => mine !== other)
+            .map(([at, mine, other]) => [
+              at,
+              mine.slice(0, 80),
+              other.slice(0, 80),
+            ]);
+          await Promise.all([here.dispose(), there.dispose()]);
+          return { wrong, count: others.length };
+        }, engine);
+        assert.deepEqual(wrong.wrong, []);
+        assert.ok(wrong.count > 15);
+      }),
+  );
 }
 
 test("errors have the codes and words of a session of the page's own", () =>
