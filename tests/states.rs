@@ -375,7 +375,9 @@ fn descent_of_every_layer_at_many_rates() {
     let all = states(0..=255);
     let gpus = engines::both();
     let mut samples = Samples(14);
-    let random: Vec<f32> = (0..times(500, 3000)).map(|_| (samples.unit() - 0.5) * 80.0).collect();
+    let random: Vec<f32> = (0..times(500, 3000))
+        .map(|_| (samples.unit() - 0.5) * 80.0)
+        .collect();
     for rate in RATES.into_iter().chain(random) {
         let [cpu, gpu] = gpus.each_ref().map(|gpu| gpu.descend(&all, rate));
         let (cpu, gpu) = (cpu.wait().unwrap(), gpu.wait().unwrap());
