@@ -65,12 +65,12 @@ models/minilm/config.json: | setup
 
 # What a page loads is compiled on one core for the most part: the linker and what optimizes
 # WebAssembly have no use for more. The native tests are compiled on the others meanwhile, in a
-# folder of their own below target/, and the model is fetched.
+# folder of their own below target/, the crate's documents in another, and the model is fetched.
 test: | setup
 	@$(MAKE) --no-print-directory model & fetching=$$!; \
 	cargo test --features tracing --no-run --quiet & compiling=$$!; \
 	trap 'kill $$fetching $$compiling 2>/dev/null || true' EXIT; \
-	$(MAKE) --no-print-directory build www/dist/index.html www/site/dist/index.html; \
+	$(MAKE) --no-print-directory -j3 -Otarget build www/dist/index.html www/site/dist/index.html; \
 	wait $$fetching; \
 	wait $$compiling; \
 	node tools/test.mjs
@@ -109,25 +109,26 @@ release:
 clean:
 	rm -rf pkg www/dist www/site/dist node_modules www/site/node_modules tests/databases/node_modules target
 
+# One after another, because they are compiled in one folder.
 target/glue/framebatch_bg.wasm: $(CORE) | setup
 	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/with-vectors.sh \
 	  wasm-pack build core-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue --out-name framebatch
 	touch $@
 
 # The same where WebAssembly has no vectors; what both depend on is compiled already.
-target/glue-scalar/framebatch_bg.wasm: $(CORE) | setup
+target/glue-scalar/framebatch_bg.wasm: $(CORE) | setup target/glue/framebatch_bg.wasm
 	wasm-pack build core-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue-scalar --out-name framebatch
 	touch $@
 
 # What embeddings need besides; it computes nothing, so one build without vectors is enough,
 # and splits millions of tokens a second compiled for size as well.
-target/glue-embeddings/embeddings_bg.wasm: $(EMBEDDINGS) | setup
+target/glue-embeddings/embeddings_bg.wasm: $(EMBEDDINGS) | setup target/glue-scalar/framebatch_bg.wasm
 	CARGO_PROFILE_RELEASE_OPT_LEVEL=s \
 	  wasm-pack build embeddings-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue-embeddings --out-name embeddings
 	touch $@
 
 # Tokenizers that few folders need, likewise.
-target/glue-tokenizers/tokenizers_bg.wasm: $(TOKENIZERS) | setup
+target/glue-tokenizers/tokenizers_bg.wasm: $(TOKENIZERS) | setup target/glue-embeddings/embeddings_bg.wasm
 	CARGO_PROFILE_RELEASE_OPT_LEVEL=s \
 	  wasm-pack build tokenizers-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue-tokenizers --out-name tokenizers
 	touch $@

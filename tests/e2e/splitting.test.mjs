@@ -2,7 +2,6 @@
 // with the numbers. `ROWS=16777216` streams a matrix of 4 GiB instead of a small one.
 
 import assert from "node:assert/strict";
-import { BROWSER } from "../../tools/browser.mjs";
 import { heavyTest, lightTest, openSite, times } from "./site.mjs";
 
 const site = openSite();
@@ -51,29 +50,32 @@ heavyTest("calls beyond a buffer have the bits of whole ones", () =>
   }),
 );
 
+const GRAPHS = times(16, 1000);
+
 heavyTest("random graphs have the same bits under lowered limits", () =>
   site.page(async (page) => {
-    const differ = await page.evaluate(
-      async (graphs) => {
-        const { LOWERED } = await import("/matrix.js");
-        const { Property } = await import("/chains/property.js");
-        const usual = await Property.open("gpu", { stallMs: LOWERED.stallMs });
-        const small = await Property.open("gpu", LOWERED);
-        const differ = [];
-        for (let seed = 0; seed < graphs; seed++) {
-          const own = { seed, rows: 1 + (seed % 40), data: seed };
-          const [expected, got] = [
-            await usual.alone({ ...own }),
-            await small.alone({ ...own }),
-          ];
+    const { differ, refused } = await page.evaluate(async (graphs) => {
+      const { LOWERED } = await import("/matrix.js");
+      const { Property } = await import("/chains/property.js");
+      const usual = await Property.open("gpu", { stallMs: LOWERED.stallMs });
+      const small = await Property.open("gpu", LOWERED);
+      const [differ, refused] = [[], []];
+      for (let seed = 0; seed < graphs; seed++) {
+        const own = { seed, rows: 1 + (seed % 40), data: seed };
+        const expected = await usual.alone({ ...own });
+        try {
+          const got = await small.alone({ ...own });
           if (got.bits !== expected.bits) differ.push(seed);
+        } catch (error) {
+          // Few graphs cannot be cut by rows, and are too large whole.
+          if (error.code !== "limit-exceeded") throw error;
+          refused.push(seed);
         }
-        return differ;
-      },
-      // Chromium compiles two or three seconds for a graph with a product.
-      times(BROWSER === "chromium" ? 3 : 16, 1000),
-    );
+      }
+      return { differ, refused };
+    }, GRAPHS);
     assert.deepEqual(differ, []);
+    assert.ok(refused.length <= GRAPHS / 20, `refused: ${refused}`);
   }),
 );
 

@@ -83,7 +83,7 @@ const nextBy = (bundler, flag) => ({
 export default [
   {
     name: "Node 20",
-    isFast: true,
+    quick: {},
     engine: "cpu",
     files: { "main.js": script() },
     run: (app) => printed(app, process.execPath, ["main.js"]),
