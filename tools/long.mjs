@@ -141,7 +141,8 @@ const PARTS = {
     );
     return { cases: Number(CASES), seed: SEED, devices: Number(devices) };
   },
-  // What `make test` does less of: words that no plan has, a model in fewer bits, steps and losses.
+  // What `make test` does less of: words that no plan has, a model in fewer bits, steps and losses,
+  // and models on a device of little memory.
   async natives() {
     const targets = ["endings", "embed", "builder"];
     const found = await run(
@@ -152,7 +153,12 @@ const PARTS = {
       { LONG: "1", NODEVICE_SELECT: "1" },
       /test result: ok\. (\d+) passed/g,
     );
-    return found.map(([, passed]) => Number(passed));
+    const [[, small]] = await run(
+      ["node", "tools/test.mjs", "small"],
+      { LONG: "1" },
+      /^small +(\d+) passed, 0 failed/m,
+    );
+    return [...found.map(([, passed]) => passed), small].map(Number);
   },
   // Cut into chunks: each is compiled for many sizes, so fewer of them.
   async graphsInChunks() {
