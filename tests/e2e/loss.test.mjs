@@ -166,8 +166,8 @@ test("of two sessions, the one whose device stays hears and loses nothing", () =
     assert.ok(same, "the other's device changed");
   }));
 
-const SESSIONS = times(4, 600);
-const AT_A_TIME = 12;
+const SESSIONS = times(6, 600);
+const AT_A_TIME = times(6, 12);
 
 test(`${SESSIONS} sessions at every load lose devices at every moment, and leave nothing waiting`, () =>
   site.page(
