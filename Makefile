@@ -110,7 +110,7 @@ clean:
 	rm -rf pkg www/dist www/site/dist node_modules www/site/node_modules tests/databases/node_modules target
 
 # One after another, because they are compiled in one folder.
-target/glue/framebatch_bg.wasm: $(CORE) | setup
+target/glue/framebatch_bg.wasm: $(CORE) tools/with-vectors.sh | setup
 	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/with-vectors.sh \
 	  wasm-pack build core-web --target web --release --no-opt --no-pack --out-dir $(CURDIR)/target/glue --out-name framebatch
 	touch $@
