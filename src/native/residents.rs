@@ -33,6 +33,9 @@ pub(super) enum Source {
     Kept(Contents),
     /// The tensor's data, which is dropped when it is on a device.
     Once(Contents),
+    /// The tensor's data, which the next device is filled with before the call computes that waits
+    /// for it and writes these words: it is `Written` there.
+    Overwritten { data: Contents, words: u32 },
     /// Nothing: only the device has its data.
     Given,
     /// Nothing yet: the tensor has room for so many words, and is computed when its batch is
@@ -67,7 +70,12 @@ impl Residents {
 
     /// The tensors that are made again of their data, in 32-bit floats.
     pub(super) fn kept(&self) -> Vec<u32> {
-        let is_kept = |source: &Source| matches!(source, Source::Kept(_) | Source::Once(_));
+        let is_kept = |source: &Source| {
+            matches!(
+                source,
+                Source::Kept(_) | Source::Once(_) | Source::Overwritten { .. }
+            )
+        };
         let kept = self.sources.iter().filter(|(_, source)| is_kept(source));
         kept.map(|(number, _)| *number).collect()
     }
@@ -80,8 +88,12 @@ impl Residents {
             return; // A tensor of another session, whose calls are explained.
         };
         *source = match std::mem::replace(source, Source::Given) {
-            Source::Kept(data) | Source::Once(data) if overwritten.is_late => Source::Once(data),
-            Source::Kept(data) | Source::Once(data) => {
+            Source::Kept(data) | Source::Once(data) | Source::Overwritten { data, .. }
+                if overwritten.is_late =>
+            {
+                Source::Overwritten { data, words }
+            }
+            Source::Kept(data) | Source::Once(data) | Source::Overwritten { data, .. } => {
                 overwritten.data.push(data);
                 Source::Written { words }
             }
@@ -145,7 +157,7 @@ impl State {
         let mut sources = std::mem::take(&mut self.residents.sources);
         for (number, source) in &mut sources {
             let gone = match source {
-                Source::Kept(data) | Source::Once(data) => {
+                Source::Kept(data) | Source::Once(data) | Source::Overwritten { data, .. } => {
                     fill(&mut self.driver.session, *number, data)
                         .err()
                         .map(|_| lost(NO_ROOM))
@@ -162,8 +174,12 @@ impl State {
             };
             if let Some(gone) = gone {
                 *source = gone;
-            } else if let Source::Once(_) = source {
-                *source = Source::Given;
+                continue;
+            }
+            match *source {
+                Source::Once(_) => *source = Source::Given,
+                Source::Overwritten { words, .. } => *source = Source::Written { words },
+                _ => {}
             }
         }
         self.residents.sources = sources;

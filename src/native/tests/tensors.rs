@@ -85,3 +85,25 @@ fn tensors_outlive_their_session() {
         drop(shared);
     });
 }
+
+/// A call that writes a whole tensor needs none of its words, however often devices go.
+#[test]
+fn a_whole_write_fails_for_no_tensor_that_went_with_its_device() {
+    explore(ROUGH, eager(), |gpu| {
+        let tensor = gpu.tensor(&[1.0], &[1]).unwrap();
+        let reading: Vec<JoinHandle<()>> = (0..2)
+            .map(|_| {
+                let (gpu, tensor) = (gpu.clone(), tensor.clone());
+                thread::spawn(move || drop(block_on(gpu.read(&tensor))))
+            })
+            .collect();
+        let write = || block_on(gpu.write(&tensor, 0, &[2.0]));
+        if let Err(error) = write() {
+            assert!(!error.to_string().contains("make it again"), "{error}");
+        }
+        join(reading);
+        assert!((0..64).any(|_| write().is_ok()));
+        drop(tensor);
+        assert_nothing_held(&gpu);
+    });
+}
