@@ -19,6 +19,7 @@ import {
   TOKENIZER,
   WORDS,
 } from "./folder.mjs";
+import { heap } from "./heap.mjs";
 
 await module("embeddings/index");
 
@@ -217,6 +218,22 @@ test("what the device or the WebAssembly refuses gives everything back", async (
   // The next embedder has another instance.
   (await gpu.embedder(folder())).dispose();
   assert.equal(chunk.instances, instances + 1);
+});
+
+test("an embedder that nobody has any more leaves nothing on the device", async () => {
+  const { gpu, core } = await manual();
+  const use = async () => {
+    const embedder = await gpu.embedder(folder());
+    const vector = embedder.embed("a b");
+    gpu.flush();
+    core.answer();
+    await vector;
+  };
+  await use();
+  await use();
+  assert.ok(core.tensors.size > 0);
+  await heap();
+  assert.equal(core.tensors.size, 0);
 });
 
 test("a session that ends ends loading", async () => {

@@ -264,8 +264,9 @@ export class Embedder {
   }
 
   /**
-   * Gives the model's memory back as soon as no pending call needs it. Embedding after
-   * that rejects with `disposed`. Disposing twice is fine.
+   * Gives the model's memory back as soon as no pending call needs it, and not only when
+   * the garbage collector finds that nobody has the embedder any more. Embedding after that
+   * rejects with `disposed`. Disposing twice is fine.
    *
    * @example
    * {

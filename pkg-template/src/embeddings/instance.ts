@@ -24,7 +24,8 @@ export interface Tenant {
 
 /** A loaded instance, and those who live on it. */
 export class Instance<Of extends Glue> {
-  readonly tenants = new Set<Tenant>();
+  /** References alone: an embedder that nobody has any more is collected, and its tensors with it. */
+  private readonly tenants = new Set<WeakRef<Tenant>>();
   /** Why nothing enters the instance any more. */
   private ended: FramebatchError | undefined;
 
@@ -34,6 +35,16 @@ export class Instance<Of extends Glue> {
     private readonly what: string,
     private readonly forget: () => void,
   ) {}
+
+  /** Returns what to call when the tenant leaves: it tells whether this was the first time. */
+  enter(tenant: Tenant): () => boolean {
+    for (const other of this.tenants) {
+      if (other.deref() === undefined) this.tenants.delete(other);
+    }
+    const reference = new WeakRef(tenant);
+    this.tenants.add(reference);
+    return () => this.tenants.delete(reference);
+  }
 
   /**
    * What the instance answers; its refusals become the package's errors. Throws `fatal`
@@ -71,7 +82,7 @@ export class Instance<Of extends Glue> {
     );
     this.forget();
     this.glue.abandon();
-    for (const tenant of this.tenants) tenant.ended(this.ended);
+    for (const tenant of this.tenants) tenant.deref()?.ended(this.ended);
     return this.ended;
   }
 }

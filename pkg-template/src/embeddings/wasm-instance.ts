@@ -220,6 +220,7 @@ export class ModelEncoder {
   /** Hears of a trap of the instance. */
   ended: (error: FramebatchError) => void = () => {};
   readonly config: Config;
+  private readonly leave: () => boolean;
 
   constructor(
     /** The instance that it lives on. */
@@ -227,7 +228,7 @@ export class ModelEncoder {
     private readonly glue: EncoderGlue,
   ) {
     this.config = instance.ask(ABOUT, () => configOf(glue));
-    instance.tenants.add(this);
+    this.leave = instance.enter(this);
   }
 
   /** Prefixes that all names of a file may have. */
@@ -312,7 +313,7 @@ export class ModelEncoder {
 
   /** No more texts will be embedded. Freeing twice is fine. */
   free(): void {
-    if (this.instance.tenants.delete(this)) this.instance.free(this.glue);
+    if (this.leave()) this.instance.free(this.glue);
   }
 }
 
