@@ -85,7 +85,7 @@ check: target/face/index.js
 	cargo fmt --all --check
 	prettier --check --log-level warn $(PRETTY)
 	tsc -p www
-	cargo clippy --all-targets --features tracing -- -D warnings
+	cargo clippy -p framebatch -p framebatch-tokenizer-peer --all-targets --features tracing -- -D warnings
 	RUSTFLAGS=$(VECTORS) cargo clippy --target wasm32-unknown-unknown --lib --test web -- -D warnings
 	RUSTFLAGS=$(VECTORS) cargo clippy --target wasm32-unknown-unknown -p framebatch-core -p framebatch-tokenizers -p framebatch-wasm-app -- -D warnings
 	RUSTFLAGS=$(VECTORS) cargo clippy --target wasm32-unknown-unknown -p framebatch-embeddings -- -D warnings

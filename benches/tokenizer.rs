@@ -1,6 +1,6 @@
 //! How fast tokenizers are, on one core, beside Hugging Face's crate.
 //!
-//!     cargo bench --bench tokenizer -- [--file FILE] [--record FILE]
+//!     cargo bench -p framebatch-tokenizer-peer -- [--file FILE] [--record FILE]
 //!
 //! Measures the `tokenizer.json` of `make model`, which is a WordPiece, and of each folder in
 //! `models/tokenizers`, or the file that is named. Texts are the sentences of `tests/data`, a novel
@@ -29,6 +29,7 @@ const TOKENIZERS: &str = "models/tokenizers";
 const TEXTS: &str = "models/texts";
 
 fn main() {
+    env::set_current_dir(framebatch_tokenizer_peer::root()).expect("the folder of the library");
     let files = option("--file").map_or_else(files, |file| vec![file.into()]);
     let sets = sets();
     println!(

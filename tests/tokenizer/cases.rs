@@ -3,7 +3,7 @@
 use framebatch::Code;
 use framebatch::embed::tokenizer::{Encoded, Matching, Options, Tokenizer};
 
-use crate::peer::{Pair, ids};
+use crate::pair::{Pair, ids};
 
 const VOCAB: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\nun\n##related\nσ\n##σ\n##ς\nna\n\
     ##ive\n!\n日\n本\n#\nThe\nnaïve\nα\n##ι\n##α";

@@ -1,15 +1,14 @@
 //! The vocabulary of all-MiniLM-L6-v2, which `make model` fetches.
 
 use std::fs;
-use std::path::Path;
 
 use framebatch::embed::tokenizer::{Options, Tokenizer};
 
-use crate::peer::{Pair, ids};
+use crate::pair::{Pair, ids};
 use crate::texts;
 
 fn vocab() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/minilm/vocab.txt");
+    let path = crate::root().join("models/minilm/vocab.txt");
     fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}; run make model", path.display()))
 }
@@ -18,7 +17,7 @@ fn vocab() -> String {
 fn the_reference_has_the_same_ids() {
     let tokenizer = Tokenizer::new(&vocab(), Options::default()).unwrap();
     assert_eq!(tokenizer.vocabulary_len(), 30522);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/minilm-reference.jsonl");
+    let path = crate::root().join("tests/data/minilm-reference.jsonl");
     let lines = fs::read_to_string(path).unwrap();
     let mut texts = 0;
     for line in lines.lines() {
@@ -33,7 +32,7 @@ fn the_reference_has_the_same_ids() {
 
 #[test]
 fn texts_at_random_have_the_ids_of_the_crate() {
-    let pair = Pair::new(&vocab(), &Options::default());
+    let mut pair = Pair::new(&vocab(), &Options::default());
     for text in texts::texts(3, texts::amount()) {
         pair.check(&text);
     }

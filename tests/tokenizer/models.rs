@@ -1,19 +1,15 @@
 //! Unigram and BPE with vocabularies made for the tests, against Hugging Face's crate.
 
+use std::fs;
 use std::ops::Range;
 
 use serde_json::{Value, json};
-use tokenizers::models::TrainerWrapper;
-use tokenizers::models::bpe::{BPE, BpeTrainer};
-use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::pre_tokenizers::metaspace::Metaspace;
-use tokenizers::{AddedToken, PreTokenizerWrapper};
 
 use crate::texts::{Random, amount, texts};
 use crate::twins::Twins;
 
 /// Words, so that trained vocabularies have some of several pieces.
-fn corpus() -> Vec<String> {
+pub(crate) fn corpus() -> Vec<String> {
     let words = "the of and tokenizer tokens token unbelievable untokenized naïve café thing things \
         it's we'll привет мир 日本語 テキスト ΣΊΣΥΦΟΣ 한국어 नमस्ते 12345 2024 ... -- <x>";
     let words: Vec<&str> = words.split_whitespace().collect();
@@ -28,28 +24,11 @@ fn corpus() -> Vec<String> {
     lines
 }
 
-fn trained(pre_tokenizer: impl Into<PreTokenizerWrapper>) -> Value {
-    let mut tokenizer = tokenizers::Tokenizer::new(BPE::default());
-    let pre_tokenizer: PreTokenizerWrapper = pre_tokenizer.into();
-    let alphabet = match &pre_tokenizer {
-        PreTokenizerWrapper::ByteLevel(_) => ByteLevel::alphabet(),
-        _ => ('a'..='z').collect(),
-    };
-    tokenizer.with_pre_tokenizer(Some(pre_tokenizer));
-    let trainer = BpeTrainer::builder()
-        .vocab_size(1800)
-        .show_progress(false)
-        .limit_alphabet(600)
-        .initial_alphabet(alphabet.into_iter().collect())
-        .special_tokens(vec![
-            AddedToken::from("<unk>", true),
-            AddedToken::from("<s>", true),
-            AddedToken::from("</s>", true),
-        ])
-        .build();
-    let mut trainer: TrainerWrapper = trainer.into();
-    tokenizer.train(&mut trainer, corpus().into_iter()).unwrap();
-    serde_json::from_str(&tokenizer.to_string(false).unwrap()).unwrap()
+/// A BPE that `peer/trained.rs` trained on these words.
+fn trained(name: &str) -> Value {
+    let path = crate::root().join("tests/data/trained-bpe.json");
+    let mut all: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    all[name].take()
 }
 
 /// The same file with some fields replaced, by paths.
@@ -63,7 +42,7 @@ fn with(file: &Value, changes: &[(&str, Value)]) -> Value {
 }
 
 fn check(file: &Value, seed: u64, amount: usize) {
-    let twins = Twins::new(file);
+    let mut twins = Twins::new(file);
     for text in corpus().into_iter().take(20).chain(texts(seed, amount)) {
         twins.check(&text);
     }
@@ -81,7 +60,7 @@ fn check(file: &Value, seed: u64, amount: usize) {
 
 #[test]
 fn byte_level_bpe_gives_the_tokens_of_the_crate() {
-    let file = trained(ByteLevel::new(true, true, true));
+    let file = trained("bytes");
     let roberta = |trims: bool, adds: bool| {
         json!({ "type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1],
             "trim_offsets": trims, "add_prefix_space": adds })
@@ -149,7 +128,7 @@ fn byte_level_bpe_gives_the_tokens_of_the_crate() {
 
 #[test]
 fn bpe_of_characters_gives_the_tokens_of_the_crate() {
-    let file = trained(Metaspace::default());
+    let file = trained("characters");
     let unk = || ("/model/unk_token", json!("<unk>"));
     let gemma = || {
         (
@@ -291,7 +270,7 @@ fn unigram_gives_the_tokens_of_the_crate() {
 
 #[test]
 fn texts_and_pairs_are_cut_as_the_crate_cuts_them() {
-    let bpe = trained(ByteLevel::new(true, true, true));
+    let bpe = trained("bytes");
     let roberta = json!({ "type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1],
         "trim_offsets": true, "add_prefix_space": true });
     let bert = json!({ "type": "BertProcessing", "sep": ["</s>", 2], "cls": ["<s>", 1] });

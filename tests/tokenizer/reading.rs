@@ -4,7 +4,7 @@ use framebatch::Code;
 use framebatch::embed::tokenizer::Tokenizer;
 use serde_json::{Value, json};
 
-use crate::peer::ids;
+use crate::pair::ids;
 use crate::twins::read;
 
 fn wordpiece() -> Value {

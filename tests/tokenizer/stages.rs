@@ -33,8 +33,8 @@ fn twins(model: Value, normalizer: &Value, pre_tokenizer: &Value) -> Twins {
 
 /// Holds a normalizer and a pre-tokenizer to the crate: each text whole, and each of its pieces.
 fn check(normalizer: &Value, pre_tokenizer: &Value, texts: impl Iterator<Item = String>) {
-    let whole = twins(bytes(), normalizer, pre_tokenizer);
-    let pieces = twins(nothing(), normalizer, pre_tokenizer);
+    let mut whole = twins(bytes(), normalizer, pre_tokenizer);
+    let mut pieces = twins(nothing(), normalizer, pre_tokenizer);
     for text in texts {
         whole.check(&text);
         pieces.check(&text);
@@ -179,7 +179,7 @@ fn pre_tokenizers_give_the_pieces_of_the_crate() {
         if ["BertPreTokenizer", "Whitespace", "Digits"].contains(&kind)
             || (is_regex && pre_tokenizer["invert"] == json!(false))
         {
-            let twins = twins(nothing(), &none, &pre_tokenizer);
+            let mut twins = twins(nothing(), &none, &pre_tokenizer);
             every_character().for_each(|text| twins.check(&text));
         }
     }

@@ -3,12 +3,14 @@
 use framebatch::Error;
 use framebatch::embed::tokenizer::Tokenizer;
 use serde_json::Value;
-use tokenizers::TruncationParams;
+
+use crate::Peer;
+use crate::transcript::{Answer, Question};
 
 /// The two tokenizers of one file, to be asked the same.
 pub(crate) struct Twins {
-    pub(crate) ours: Tokenizer,
-    pub(crate) peer: tokenizers::Tokenizer,
+    ours: Tokenizer,
+    peer: Peer,
 }
 
 /// Reads a file in slices of an odd length.
@@ -26,71 +28,56 @@ impl Twins {
     }
 
     pub(crate) fn of_file(json: &[u8]) -> Twins {
-        let mut peer: tokenizers::Tokenizer = serde_json::from_slice(json).unwrap();
-        peer.with_padding(None);
-        peer.with_truncation(None).unwrap();
         Twins {
             ours: read(json).unwrap(),
-            peer,
+            peer: Peer::of_file(json),
         }
     }
 
     /// Holds that both give the same ids and offsets.
-    pub(crate) fn check(&self, text: &str) {
-        let expected = self.peer.encode(text, true).unwrap();
+    pub(crate) fn check(&mut self, text: &str) {
         let found = self.ours.tokenize(text);
-        assert_eq!(
-            found.ids,
-            expected.get_ids(),
-            "{text:?}: {:?}",
-            expected.get_tokens()
-        );
-        let offsets = expected.get_offsets().iter();
-        let offsets: Vec<_> = offsets
-            .map(|(from, to)| (*from as u32, *to as u32))
-            .collect();
-        assert_eq!(
-            found.offsets,
-            offsets,
-            "{text:?}: {:?}",
-            expected.get_tokens()
-        );
         // Where no offsets are asked for, other ways are taken.
         let mut ids = Vec::new();
         let encoded = self.ours.encode(text, usize::MAX, &mut ids);
         assert_eq!(ids, found.ids, "{text:?}");
         assert_eq!((encoded.tokens, encoded.truncated), (ids.len(), false));
+        let answer = Answer {
+            ids,
+            offsets: Some(found.offsets),
+            ..Answer::default()
+        };
+        self.peer.hold(&Question::whole(text), &answer);
     }
 
     /// Holds the same within a limit of tokens.
     pub(crate) fn check_within(&mut self, limit: usize, text: &str) {
-        self.limit(limit);
-        let expected = self.peer.encode(text, true).unwrap();
         let mut ids = Vec::new();
         let encoded = self.ours.encode(text, limit, &mut ids);
-        assert_eq!(ids, expected.get_ids(), "{text:?} within {limit}");
-        let is_cut = !expected.get_overflowing().is_empty();
-        assert!(encoded.truncated || !is_cut, "{text:?} within {limit}");
-        self.peer.with_truncation(None).unwrap();
+        let answer = Answer {
+            ids,
+            is_truncated: encoded.truncated,
+            ..Answer::default()
+        };
+        self.peer.hold(&Question::within(limit, text), &answer);
     }
 
     /// Holds the same of two texts, ids and types.
     pub(crate) fn check_pair(&mut self, limit: usize, texts: (&str, &str)) {
-        self.limit(limit);
-        let expected = self.peer.encode(texts, true).unwrap();
         let (mut ids, mut types) = (Vec::new(), Vec::new());
         let encoded = self.ours.encode_pair(texts, limit, &mut ids, &mut types);
-        assert_eq!(ids, expected.get_ids(), "{texts:?} within {limit}");
-        assert_eq!(types, expected.get_type_ids(), "{texts:?} within {limit}");
         assert_eq!(encoded.tokens, ids.len());
-        self.peer.with_truncation(None).unwrap();
-    }
-
-    fn limit(&mut self, limit: usize) {
-        let truncation = TruncationParams {
-            max_length: limit,
-            ..TruncationParams::default()
+        let question = Question {
+            text: texts.0,
+            second: Some(texts.1),
+            limit,
         };
-        self.peer.with_truncation(Some(truncation)).unwrap();
+        let answer = Answer {
+            ids,
+            types: Some(types),
+            is_truncated: encoded.truncated,
+            ..Answer::default()
+        };
+        self.peer.hold(&question, &answer);
     }
 }

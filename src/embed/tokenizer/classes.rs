@@ -2,7 +2,7 @@
 //! of.
 //!
 //! The classes are those of `regex-syntax`, which Hugging Face's tokenizers use, and lie in `classes.bin`;
-//! `tests/tokenizer/tables.rs` writes it. White space is the standard library's, as there.
+//! `tests/tokenizer/peer/tables.rs` writes it. White space is the standard library's, as there.
 
 use std::sync::LazyLock;
 

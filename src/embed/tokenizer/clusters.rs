@@ -1,7 +1,7 @@
 //! Grapheme clusters: what a reader takes for one character (Unicode Standard Annex 29).
 //!
 //! The clusters are those of `unicode-segmentation`, which Hugging Face's tokenizers use. The table is
-//! `clusters.bin`; `tests/tokenizer/tables.rs` writes it.
+//! `clusters.bin`; `tests/tokenizer/peer/tables.rs` writes it.
 
 use std::sync::LazyLock;
 

@@ -2,7 +2,7 @@
 //!
 //! The forms are those of `unicode-normalization-alignments`, which Hugging Face's tokenizers use; each
 //! character comes with the change by which that crate follows offsets. The table is `forms.bin`,
-//! and `tests/tokenizer/tables.rs` writes it.
+//! and `tests/tokenizer/peer/tables.rs` writes it.
 
 use std::ops::Range;
 use std::sync::LazyLock;

@@ -1,6 +1,6 @@
 //! Reads the tables of characters that the library holds.
 //!
-//! What the numbers of a table mean is known where it is used; `tests/tokenizer/tables.rs` writes
+//! What the numbers of a table mean is known where it is used; `tests/tokenizer/peer/tables.rs` writes
 //! the tables.
 
 use std::slice::Iter;

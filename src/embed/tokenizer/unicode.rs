@@ -4,7 +4,7 @@
 //! The facts are those of the old versions of Unicode that models were trained
 //! with: categories as in `unicode_categories`, decompositions as in
 //! `unicode-normalization-alignments`, which Hugging Face's tokenizers use. They
-//! lie in `unicode.bin`; `tests/tokenizer/tables.rs` writes it, and compares it
+//! lie in `unicode.bin`; `tests/tokenizer/peer/tables.rs` writes it, and compares it
 //! with both. `LICENSE-UNICODE` is Unicode's for its data. White space and case are
 //! the standard library's, as there.
 

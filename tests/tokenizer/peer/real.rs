@@ -9,19 +9,22 @@
 )]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use framebatch_tokenizer_peer::{Peer, root, transcript};
 use texts::{amount, texts};
 use twins::Twins;
 
 #[allow(dead_code, reason = "shared with the other tests of tokenizers")]
+#[path = "../texts.rs"]
 mod texts;
 #[allow(dead_code, reason = "shared with the other tests of tokenizers")]
+#[path = "../twins.rs"]
 mod twins;
 
 /// Every `tokenizer.json` in a folder of `models/tokenizers`.
 fn files() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/tokenizers");
+    let folder = root().join("models/tokenizers");
     let entries = fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}; run tools/tokenizers.sh", folder.display()));
     let mut files: Vec<PathBuf> = entries
@@ -38,7 +41,7 @@ fn real_tokenizers_have_the_tokens_of_the_crate() {
     assert!(files.len() > 2, "{files:?}; run tools/tokenizers.sh");
     for (seed, file) in (500..).zip(files) {
         let mut twins = Twins::of_file(&fs::read(file).unwrap());
-        let own = include_str!("../../README.md")
+        let own = include_str!("../../../README.md")
             .split("\n\n")
             .map(String::from);
         let all: Vec<String> = own.chain(texts(seed, amount())).collect();

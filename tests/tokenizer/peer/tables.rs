@@ -1,8 +1,6 @@
 //! Writes the tables of characters, and holds them to the crates that they are from.
 //!
-//! `UPDATE_TABLES=1 cargo test --test tokenizer tables` writes it anew.
-
-use std::path::Path;
+//! `UPDATE_TABLES=1 cargo test -p framebatch-tokenizer-peer tables` writes it anew.
 
 use regex_syntax::hir::{Class, ClassUnicode, HirKind};
 use unicode_categories::UnicodeCategories;
@@ -12,6 +10,8 @@ use unicode_normalization_alignments::char::{
     is_combining_mark,
 };
 use unicode_segmentation::UnicodeSegmentation;
+
+use crate::fuzz::MARKS_WITH_A_WIDTH;
 
 const OTHER: u8 = 1;
 const PUNCTUATION: u8 = 2;
@@ -29,7 +29,7 @@ fn the_tables_are_what_the_crates_say() {
     ];
     for (name, table) in tables {
         let path = format!("src/embed/tokenizer/{name}.bin");
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        let path = crate::root().join(path);
         if std::env::var_os("UPDATE_TABLES").is_some() {
             std::fs::write(&path, &table).unwrap();
         }
@@ -37,6 +37,17 @@ fn the_tables_are_what_the_crates_say() {
         let name = path.display();
         assert!(kept == table, "{name} is not what the crates say");
     }
+}
+
+#[test]
+fn marks_with_a_width_are_those_of_the_crates() {
+    let marks: String = characters()
+        .filter(|c| canonical_combining_class(*c) != 0 && !c.is_mark_nonspacing())
+        .collect();
+    assert_eq!(
+        marks.escape_unicode().to_string(),
+        MARKS_WITH_A_WIDTH.escape_unicode().to_string()
+    );
 }
 
 fn table() -> Vec<u8> {
