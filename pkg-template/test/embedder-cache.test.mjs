@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { manual, settled } from "./face.mjs";
+import { chunk, manual, settled } from "./face.mjs";
 import { CONFIG, folder, json, TOKENIZER, vector } from "./folder.mjs";
 import {
   breaking,
@@ -278,6 +278,17 @@ test("a set that another load replaced is not written over", async () => {
     [5, 5],
   );
   assert.deepEqual(server.keptNames(), Object.keys(server.files).sort());
+  await load(session);
+  assert.deepEqual(server.names(200), []);
+});
+
+test("what was asked of a folder that is right costs nothing of what is kept", async () => {
+  const session = await manual();
+  await load(session);
+  const kept = server.keptNames();
+  chunk.failures.needs = { code: "invalid-input", message: "too many" };
+  assert.match((await fails(session)).message, /too many/);
+  assert.deepEqual(server.keptNames(), kept);
   await load(session);
   assert.deepEqual(server.names(200), []);
 });

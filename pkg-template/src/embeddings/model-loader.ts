@@ -162,7 +162,7 @@ async function load<Made>(
   } catch (error) {
     // Requests that are under way end.
     given.abort(error);
-    await folder.abandon(error);
+    await folder.abandon();
     signal?.throwIfAborted();
     throw placed(error, folder);
   } finally {

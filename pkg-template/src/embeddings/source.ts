@@ -39,8 +39,8 @@ export interface Folder {
   confirm(): Promise<void>;
   /** The load succeeded: its files are cached, as far as that is possible. */
   keep(): void;
-  /** The load failed with this error: none of its files are cached. */
-  abandon(error: unknown): Promise<void>;
+  /** The load failed: none of the files that it fetched are cached. */
+  abandon(): Promise<void>;
 }
 
 /** How messages about loading begin. */

@@ -110,7 +110,7 @@ export class WebFolder implements Folder {
     void this.commit();
   }
 
-  async abandon(error: unknown): Promise<void> {
+  async abandon(): Promise<void> {
     await this.discardRest();
     const kept = await this.kept;
     if (kept === undefined) return;
@@ -120,9 +120,8 @@ export class WebFolder implements Folder {
       if (this.isDamaged) void left.then(() => kept.forget());
       return;
     }
-    const isWrong =
-      error instanceof FramebatchError && error.code === "invalid-input";
-    if (!isWrong || this.opened.size === 0) return;
+    // A load also fails for what was asked of a folder that is right.
+    if (!this.isDamaged) return;
     // Where the server is out of reach, what is kept is all that there is.
     const { others } = await this.beginning;
     if (others === "server") await kept.forget();
