@@ -236,3 +236,69 @@ fn nobody_reads_a_lost_tensor_behind_a_write_that_is_refused() {
     let refused = Err(Code::DeviceLost);
     assert_eq!(told(&mut session), [(writer, refused), (reader, refused)]);
 }
+
+/// A call that reads a tensor of four floats, through a function or as it is, but for its sign.
+fn reading(session: &mut Session<Frail>, f: Option<&Arc<CallerFn>>, tensor: u32) -> Ticket {
+    let mut chain = Chain::default();
+    let shape = Shape::new(&[4]).expect("a small shape");
+    let x = chain.input(shape, DType::F32, Home::Resident);
+    let op = match f {
+        Some(f) => Op::Call(Arc::clone(f)),
+        None => Op::Unary(crate::graph::UnaryFn::Neg),
+    };
+    let y = chain.apply(op, &[x.expect("room")]).expect("one value");
+    chain.output(y).expect("a node of it");
+    let recipe = session.recipe(chain);
+    session.room(8).expect("room")[0] = tensor;
+    submit(session, recipe, 0).ticket
+}
+
+/// Of calls of which some are under suspicion, none passes a write that waits for its kernel.
+#[test]
+fn what_calls_under_suspicion_leave_behind_stays_behind_parked_writes() {
+    let [f, g, h] = [("f", 1.0), ("g", 2.0), ("h", 4.0)].map(|(name, by)| adds(name, by));
+    for first in [Some(&f), None] {
+        let mut session = Session::new(gpu().compiling(), config()).expect("valid settings");
+        let tensor = session.hold();
+        session.fill(tensor, &[0; 4]).expect("held");
+        // All kernels but that of the write are compiled before.
+        reading(&mut session, first, tensor);
+        apply(&mut session, &g, 1.0);
+        session.flush();
+        assert!(session.launch(NOW).is_none(), "nothing is compiled");
+        compile_all(&mut session);
+        while let Some(sent) = session.launch(NOW) {
+            land_all(&mut session, sent);
+        }
+        for function in [&f, &g] {
+            session.blame.lost(&[function.number()]);
+        }
+        let (write, _) = storing_and_reading(&mut session, &h);
+        session.room(8).expect("room")[0] = tensor;
+        let write = submit(&mut session, write, 0).ticket;
+        session.flush();
+        assert!(session.launch(NOW).is_none(), "its kernel is compiled");
+        let reader = reading(&mut session, first, tensor);
+        let other = apply(&mut session, &g, 1.0);
+        session.flush();
+        assert!(session.launch(NOW).is_none(), "the write is ahead");
+        compile_all(&mut session);
+        let (mut order, mut answers) = (Vec::new(), Vec::new());
+        while let Some(sent) = session.launch(NOW) {
+            order.extend(tickets(last_sent(&session)));
+            for settlement in land_all(&mut session, sent) {
+                answers.extend(values(&settlement));
+            }
+        }
+        assert_eq!(order, [write, reader, other]);
+        let read = if first.is_some() { 5.0 } else { -4.0 };
+        assert!(answers.contains(&(reader, vec![read; 4])), "{answers:?}");
+    }
+}
+
+fn compile_all(session: &mut Session<Frail>) {
+    for work in session.compiles() {
+        let compiled = pollster::block_on(work);
+        session.compiled(session.generation(), compiled, NOW);
+    }
+}
