@@ -233,6 +233,23 @@ test("a result whose size cannot be told is handed over all the same", async () 
   assert.deepEqual([seen.length, seen[0] === odd], [2, true]);
 });
 
+test("a signal between a chunk and its turn is no good end", async () => {
+  const { gpu } = await answering();
+  for (let steps = 0; steps < 8; steps += 1) {
+    const controller = new AbortController();
+    const { signal } = controller;
+    async function* source() {
+      yield chunk(0);
+      for (let i = 0; i < steps; i += 1) await undefined;
+      controller.abort("stop");
+      yield chunk(1);
+    }
+    const results = gpu.stream(source(), double(gpu), { signal });
+    const { error } = await untilError(results);
+    assert.equal(error, "stop", `after ${steps} steps`);
+  }
+});
+
 test("an aborted signal takes nothing", async () => {
   const { gpu } = await answering();
   const source = counter();

@@ -204,13 +204,15 @@ export class Stream<Chunk, Result> implements AsyncIterableIterator<
   }
 
   private async take(): Promise<IteratorResult<Awaited<Result>, undefined>> {
-    if (this.state === "aborted") throw this.options.signal!.reason;
+    this.throwIfAborted();
     if (this.state === "over") return DONE;
     try {
       void this.fill();
       while (this.entries.length === 0 && this.source === "open")
         await this.wait(new Promise<void>((done) => (this.arrived = done)));
       if (this.entries.length > 0) return await this.deliver(this.entries[0]);
+      // Between a chunk's coming and this step the signal may have ended all.
+      this.throwIfAborted();
       void this.finish(undefined);
       return DONE;
     } catch (error) {
@@ -218,6 +220,10 @@ export class Stream<Chunk, Result> implements AsyncIterableIterator<
       void this.finish(error);
       throw error;
     }
+  }
+
+  private throwIfAborted(): void {
+    if (this.state === "aborted") throw this.options.signal!.reason;
   }
 
   private async deliver({
