@@ -193,6 +193,19 @@ test("workers that cannot be used are told of when a session opens", async () =>
     code: "unsupported",
     message: /could not be started \(404\).*worker-script\.js/,
   });
+  const refusals = {
+    "of another origin": () => {
+      throw new Error("of another origin");
+    },
+    // Node has no workers of pages.
+    "Worker is not defined": "/worker-script.js",
+  };
+  for (const [why, worker] of Object.entries(refusals)) {
+    await assert.rejects(open({ worker }), {
+      code: "unsupported",
+      message: new RegExp(`could not be started .*${why}.*worker-script\\.js`),
+    });
+  }
   const old = new InProcessWorker((message) =>
     connect({ ...message, framebatch: 0 }),
   );

@@ -73,11 +73,7 @@ export class WorkerHost {
   // A worker whose script runs tells its sessions by itself what becomes of them.
   private readonly onError = ({ message }: ErrorEvent): void => {
     if (this.hasAnswered || this.isDead) return;
-    const error = new FramebatchError(
-      "unsupported",
-      `the worker could not be started (${message || "its script did not load"}); ` +
-        "serve worker-script.js of the package from the page's own origin, and give its address, or a worker, as the option worker",
-    );
+    const error = notStarted(message || "its script did not load");
     this.close();
     for (const session of [...this.sessions]) session.died(error);
   };
@@ -87,17 +83,38 @@ export class WorkerHost {
 let own: WorkerHost | undefined;
 const given = new WeakMap<Worker, WorkerHost>();
 
+/** The error of a worker that could not be started. */
+function notStarted(why: unknown): FramebatchError {
+  return new FramebatchError(
+    "unsupported",
+    `the worker could not be started (${why}); ` +
+      "serve worker-script.js of the package from the page's own origin, and give its address, or a worker, as the option worker",
+    { cause: why },
+  );
+}
+
 /** The host for a session: the page's, or one of what was given. */
 export function hostOf(source: WorkerSource | undefined): WorkerHost {
   if (source === undefined) {
-    if (own === undefined || own.isDead) own = new WorkerHost(start(), true);
+    if (own === undefined || own.isDead)
+      own = new WorkerHost(started(start), true);
     return own;
   }
-  if (typeof source === "function") return hostFor(source());
+  if (typeof source === "function") return hostFor(started(source));
   if (typeof source === "string" || source instanceof URL) {
-    return new WorkerHost(new Worker(source, { type: "module" }), true);
+    const start = (): Worker => new Worker(source, { type: "module" });
+    return new WorkerHost(started(start), true);
   }
   return hostFor(source);
+}
+
+/** What `start` gives: constructors of workers throw for other origins, and where there are none. */
+function started(start: () => Worker): Worker {
+  try {
+    return start();
+  } catch (error) {
+    throw notStarted(error);
+  }
 }
 
 function hostFor(worker: Worker): WorkerHost {
