@@ -199,6 +199,15 @@ test("without validators the whole set serves, and nothing is asked", async () =
   const { info } = await load(session);
   assert.equal(info.maxTokens, 6);
   assert.deepEqual(server.asked, []);
+  const key = [...server.kept.keys()].find((key) => key.endsWith(WEIGHTS));
+  const { url } = server.kept.get(key);
+  server.kept.set(key, from(url, breaking(server.files[WEIGHTS])()));
+  assert.match((await fails(session)).message, /from the browser's cache/);
+  assert.equal((await load(session)).info.maxTokens, 4);
+  // What the set lacks its server may have.
+  await load(session);
+  (await session.gpu.reranker(SITE)).dispose();
+  assert.ok(server.asked.length > 0);
 });
 
 test("a load that is given up in the middle keeps nothing, and takes nothing", async () => {

@@ -1,6 +1,10 @@
 // How a model gets from its folder to the device, and when it does not.
 
 import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import fs from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import {
   chunk,
@@ -218,6 +222,36 @@ test("what the device or the WebAssembly refuses gives everything back", async (
   // The next embedder has another instance.
   (await gpu.embedder(folder())).dispose();
   assert.equal(chunk.instances, instances + 1);
+});
+
+test("a load from a disk that fails early leaves no file open", async () => {
+  const { gpu } = await manual();
+  const place = mkdtempSync(join(tmpdir(), "framebatch-folder-"));
+  const files = { ...folder(), "tokenizer.json": "version https://git-lfs" };
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(place, name)), { recursive: true });
+    writeFileSync(join(place, name), content);
+  }
+  const before = { ...fs };
+  let open = 0;
+  fs.open = async (...args) => {
+    const file = await before.open(...args);
+    open += 1;
+    const close = file.close.bind(file);
+    file.close = () => {
+      open -= 1;
+      return close();
+    };
+    return file;
+  };
+  try {
+    await assert.rejects(gpu.embedder(place), /tokenizer\.json/);
+    await settled(50);
+    assert.equal(open, 0);
+  } finally {
+    Object.assign(fs, before);
+    rmSync(place, { recursive: true });
+  }
 });
 
 test("an embedder that nobody has any more leaves nothing on the device", async () => {

@@ -264,9 +264,9 @@ export class Embedder {
   }
 
   /**
-   * Gives the model's memory back as soon as no pending call needs it, and not only when
-   * the garbage collector finds that nobody has the embedder any more. Embedding after that
-   * rejects with `disposed`. Disposing twice is fine.
+   * Gives the model's memory back as soon as no pending call needs it; of an embedder that
+   * nobody has any more, the garbage collector gives back the tensors alone. Embedding after
+   * this rejects with `disposed`. Disposing twice is fine.
    *
    * @example
    * {

@@ -135,8 +135,13 @@ class DiskFolder extends GivenFolder {
     try {
       const { open } = builtin("node:fs/promises")!;
       const file = await open(`${this.place}/${name}`);
-      const { size } = await file.stat();
-      return streamed(streamOf(file), size, fail);
+      try {
+        const { size } = await file.stat();
+        return streamed(streamOf(file), size, fail);
+      } catch (error) {
+        await file.close();
+        throw error;
+      }
     } catch (cause) {
       if ((cause as { code?: string }).code === "ENOENT") return undefined;
       throw fail(cause);

@@ -198,13 +198,19 @@ async function bring<Made>(
   const isOpen =
     calls.core === undefined && orAbort(backpressure.wait(undefined), signal);
   // All files are opened at once, because most of the time goes to waiting for first bytes.
+  const opening = folder.open(FILE);
   const [file, , words, instance] = await Promise.all([
-    folder.open(FILE),
+    opening,
     prefetch(folder, task),
     readVocabulary(folder),
     loadInstance(options.wasm),
     isOpen,
-  ]);
+  ]).catch((error: unknown) => {
+    // The file may be open already, or be so later.
+    const close = (file: OpenFile | undefined): void => file?.cancel();
+    opening.then(close, () => {});
+    throw error;
+  });
   try {
     const encoder = await describe(instance, folder, task);
     try {

@@ -148,7 +148,9 @@ export class WebFolder implements Folder {
     // Without validators a server cannot say whether files have changed.
     const canAsk = [...set.values()].some((file) => file && validatorOf(file));
     const verdicts = canAsk ? await this.revalidate(set) : undefined;
-    if (verdicts === undefined) return { files: whole, others: "nowhere" };
+    if (verdicts === undefined) {
+      return { files: whole, others: canAsk ? "nowhere" : "server" };
+    }
     const said = [...verdicts.values()];
     if (said.every((verdict) => typeof verdict === "string")) {
       return { files: whole, others: "server" };
