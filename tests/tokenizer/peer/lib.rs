@@ -1,8 +1,8 @@
 //! Hugging Face's tokenizer behind the face that the tests of `tests/tokenizer` ask.
 //!
-//! It is in a crate of its own because it was an eighth of what the native tests took to compile.
-//! They hold the library to the answers that are kept of it, in `tests/data/tokenizer-answers.txt`.
-//! This crate's tests are the same ones, and ask it anew:
+//! Compiling Hugging Face's crate was an eighth of what compiling the native tests took, so this
+//! crate stands apart from theirs, which hold the library to the answers that are kept in
+//! `tests/data/tokenizer-answers.txt`. The tests here are the same ones, and ask the crate anew:
 //!
 //! ```sh
 //! cargo test -p framebatch-tokenizer-peer
