@@ -1,9 +1,10 @@
 // The built site in a browser: every page on a desktop's width, and on a phone's those of each kind,
-// without a violation that axe-core finds; none that scrolls sideways on either; search; and the
-// documents without a network. Chromium alone: the rules look at the same tree everywhere.
+// without a violation that axe-core finds; none that scrolls sideways on either; the list at the
+// side, search, and the documents without a network. Chromium alone: the rules look at the same
+// tree everywhere.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { launch, openPage } from "../../tools/browser.mjs";
 import { serve } from "../../tools/serve.mjs";
@@ -119,6 +120,28 @@ test("live pages, on both widths: axe finds nothing, nothing is too wide", async
     problems.filter((text) => !/404/.test(text)),
     [],
   );
+});
+
+test("the side names every page, and marks the one that is open", async () => {
+  const page = await openPage(browser);
+  await page.setViewport({ width: 1280, height: 900 });
+  const current = () =>
+    page.$$eval(".VPSidebar [aria-current=page]", (links) =>
+      links.map(({ href }) => new URL(href).pathname),
+    );
+  await page.goto(`${server.url}${BASE}docs/tensors.html`);
+  assert.deepEqual(await current(), [`${BASE}docs/tensors.html`]);
+  const listed = await page.$$eval(".VPSidebar li a", (links) =>
+    links.map(({ href }) => new URL(href).pathname.replace(/^.*\/docs\//, "")),
+  );
+  const written = readdirSync("docs").filter((name) => /\.md$/.test(name));
+  for (const name of written.filter((name) => name !== "README.md")) {
+    assert.ok(listed.includes(name.replace(/\.md$/, ".html")), name);
+  }
+  await page.click(`.VPSidebar a[href="${BASE}docs/search.html"]`);
+  await page.waitForFunction(() => /^Search/.test(document.title));
+  assert.deepEqual(await current(), [`${BASE}docs/search.html`]);
+  await page.close();
 });
 
 /** What the search of a page finds for a word. */

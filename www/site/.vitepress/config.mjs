@@ -32,6 +32,8 @@ export default defineConfig({
   rewrites: { "README.md": "index.md", "www/site/:page.md": ":page.md" },
   // Held by tests/site, with their anchors, and over all that is no page of VitePress.
   ignoreDeadLinks: [/\/(api|live)\//],
+  // It would style the whole page thrice at its start; the theme does it where colors change.
+  appearance: { disableTransition: false },
   head: [
     [
       "link",
@@ -79,5 +81,15 @@ export default defineConfig({
     if (!WIDE.test(page.relativePath)) return;
     Object.assign(page.frontmatter, { aside: false, pageClass: "wide" });
   },
-  vite: { build: { chunkSizeWarningLimit: 2000 } },
+  vite: {
+    build: { chunkSizeWarningLimit: 2000 },
+    resolve: {
+      alias: [
+        {
+          find: /^.*\/VPSidebarGroup\.vue$/,
+          replacement: resolve(import.meta.dirname, "theme/Groups.vue"),
+        },
+      ],
+    },
+  },
 });
