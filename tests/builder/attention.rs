@@ -80,3 +80,48 @@ fn attention_of_several_heads() {
         }
     }
 }
+
+/// Scores below all that is usual: of keys that a query sees, and of those that it does not.
+#[test]
+fn very_low_scores_have_no_weight_and_hide_nothing() {
+    let infinite = [&[f32::NEG_INFINITY; 64][..], &[0.0]].concat();
+    let overflowing = [&[-3e20; 64][..], &[0.0]].concat();
+    let counted: Vec<f32> = (0..65).map(|i| i as f32).collect();
+    let near = Attention {
+        window: Some(0),
+        ..Attention::heads(1)
+    };
+    let all = Attention::heads(1);
+    // The queries, the keys, the values, and what is seen of these.
+    let cases: [(&str, [&[f32]; 4], Attention); 4] = [
+        (
+            "outside of a window",
+            [&[1.0, 1.0], &[-2e30, 0.0], &[1.0, 2.0], &[1.0, 2.0]],
+            near,
+        ),
+        (
+            "and within",
+            [&[1.0, 1.0], &[-2e30, -3e38], &[1.0, 2.0], &[1.0, 2.0]],
+            near,
+        ),
+        ("a block", [&[1.0], &infinite, &counted, &[64.0]], all),
+        (
+            "beyond floats",
+            [&[3e20], &overflowing, &counted, &[64.0]],
+            all,
+        ),
+    ];
+    for gpu in both() {
+        for (what, [q, k, v, want], attention) in &cases {
+            let mut batch = gpu.batch();
+            let [q, k, v] = [q, k, v].map(|data| {
+                let dims = [data.len() as u32, 1];
+                batch.upload_shaped(data.to_vec(), &dims).unwrap()
+            });
+            let seen = batch.attention(q, k, v, *attention).unwrap();
+            block_on(batch.execute()).unwrap();
+            let got = block_on(batch.read(seen)).unwrap();
+            assert_eq!(got, *want, "{what} on {:?}", gpu.info().engine);
+        }
+    }
+}

@@ -21,9 +21,6 @@ const QUERIES: u32 = 64;
 /// Keys of a block.
 const KEYS: u32 = 64;
 
-/// Far below any score, and far from the end of the range of floats.
-const NEVER: f32 = -1e30;
-
 /// Lanes that the values of a row are folded in.
 const LANES: usize = 8;
 
@@ -117,7 +114,8 @@ impl Head<'_> {
         self.sums.resize(count * self.size, 0.0);
         self.known.clear();
         let none = Known {
-            largest: f32::NEG_INFINITY,
+            // Finite, so that an infinitely small score has the weight 0 also before any other.
+            largest: f32::MIN,
             total: 0.0,
         };
         self.known.resize(count, none);
@@ -168,7 +166,7 @@ impl Head<'_> {
             let scores = &mut self.scores[line * keys..][..keys];
             for (key, score) in (key..).zip(scores) {
                 if !near.contains(&key) {
-                    *score = NEVER;
+                    *score = f32::NEG_INFINITY;
                 }
             }
         }
