@@ -227,6 +227,53 @@ fn results_of_kernels_are_stored_in_tensors() {
     });
 }
 
+#[test]
+fn inputs_of_a_kernel_may_all_be_gathered() {
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let code = format!(
+        "fn element({}: f32) -> f32 {{ return {}; }}",
+        names.join(": f32, "),
+        names.join(" + ")
+    );
+    let sum = KernelDefinition::new("sum_of_six", code).cpu(|values, _| values.iter().sum());
+    let sum = sum.build().unwrap();
+    in_time(move || {
+        for gpu in both() {
+            let tables: Vec<_> = (0..6_u8)
+                .map(|k| {
+                    let data = [1.0, 2.0, 3.0, 4.0].map(|x| x * 10_f32.powi(k.into()));
+                    gpu.tensor(&data, &[4]).unwrap()
+                })
+                .collect();
+            // So many of the inputs are picked, by indexes of their own or by the same.
+            for (picked, own) in (0..=6).flat_map(|picked| [(picked, false), (picked, true)]) {
+                let got = computed(&gpu, |batch| {
+                    let shared = batch.upload_indexes(&[3, 0, 2, 1], &[4])?;
+                    let mut inputs = Vec::new();
+                    for (at, table) in tables.iter().enumerate() {
+                        let x = batch.tensor(table)?;
+                        let indexes = match own {
+                            true => batch.upload_indexes(&[3, 0, 2, 1], &[4])?,
+                            false => shared,
+                        };
+                        inputs.push(match at < picked {
+                            true => batch.gather(x, indexes, 0)?,
+                            false => x,
+                        });
+                    }
+                    batch.apply(&sum, &inputs, &[])
+                });
+                let digits = |gathered: f64, plain: f64| {
+                    let digit = |at: usize| if at < picked { gathered } else { plain };
+                    (0..6).map(|at| digit(at) * 10_f64.powi(at as i32)).sum()
+                };
+                let want = [(4.0, 1.0), (1.0, 2.0), (3.0, 3.0), (2.0, 4.0)];
+                assert_near(&got.unwrap(), want.map(|(a, b)| digits(a, b)));
+            }
+        }
+    });
+}
+
 fn ramp(count: usize, step: f32) -> Vec<f32> {
     (0..count).map(|i| (i as f32 * step).sin()).collect()
 }

@@ -1,6 +1,7 @@
 //! What one kernel may hold, and where a stage that holds more is cut.
 
 use super::draft::{Context, Draft, DraftTerm, place};
+use super::lower::Primitive;
 use super::stages::Root;
 use crate::program::{MAX_OPERANDS, Source};
 
@@ -61,7 +62,7 @@ pub(super) fn check(
         let primitive = &context.lowered.values[value].primitive;
         value != root.value
             && !primitive.is_leaf()
-            && draft.terms[term].operands().next().is_some()
+            && reads_more_than_itself(primitive, &draft.terms[term])
             && weights[term].fits(2)
     };
     let candidates = draft.computed.iter();
@@ -71,8 +72,17 @@ pub(super) fn check(
     match heaviest {
         Some(own) => Err(StageTooLarge(own.value)),
         // A stage of one op has few operands, and fits.
-        None => Ok(()),
+        None => {
+            debug_assert!(all.bindings.len() <= MAX_OPERANDS);
+            Ok(())
+        }
     }
+}
+
+/// Whether a stage of its own takes bindings off the stage that uses the value: it is one
+/// binding there, where it was those of its operands, or of a table and of indexes.
+fn reads_more_than_itself(primitive: &Primitive, term: &DraftTerm) -> bool {
+    matches!(primitive, Primitive::Gather(_)) || term.operands().next().is_some()
 }
 
 fn weigh(draft: &Draft) -> Vec<Weight> {
