@@ -28,9 +28,9 @@ pub(super) struct CoalesceRule {
 enum Grows {
     /// Nothing: each call keeps a segment of its own.
     Nothing,
-    /// Elements of a map, four for each thread.
+    /// Elements of a map that are not counted: four for each thread.
     Elements,
-    /// Elements of a part of a concat, counted in this word of the entry.
+    /// Elements of a map, counted in this word of the entry.
     Part(u32),
     /// Rows of so many threads each.
     Rows(u32),
@@ -44,7 +44,7 @@ impl CoalesceRule {
         let layout = Layout::of(stage);
         let (grows, dims, axis) = match &stage.body {
             Body::Map(_) if stage.looks_anywhere() => (Grows::Nothing, 0, 0),
-            Body::Map(map) if map.is_strided => (Grows::Part(layout.count), map.rank, 0),
+            Body::Map(map) if map.is_counted() => (Grows::Part(layout.count), map.rank, 0),
             Body::Map(map) => (Grows::Elements, map.rank, 0),
             // Strips are counted from a call's first row.
             Body::Rows(rows) if rows.is_cut => (Grows::Nothing, 0, 0),
@@ -67,7 +67,7 @@ impl CoalesceRule {
                 is_placed.then_some(strides + axis)
             })
             .collect();
-        let is_placed = !matches!(grows, Grows::Elements);
+        let is_placed = !matches!(&stage.body, Body::Map(map) if !map.is_strided);
         steps.push(is_placed.then_some(layout.result + axis));
         CoalesceRule {
             grows,

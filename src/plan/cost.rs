@@ -24,7 +24,7 @@ fn of_stage(stage: &Stage, sizes: &StageSizes) -> Effort {
     let loads = stage.loads.len() as f64;
     match &stage.body {
         Body::Map(map) => {
-            let elements = match map.is_strided {
+            let elements = match map.is_counted() {
                 true => word(layout.count),
                 false => 4.0 * f64::from(sizes.threads),
             };

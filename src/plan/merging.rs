@@ -284,6 +284,12 @@ impl AddressedCall<'_> {
         if stage.has_constants() {
             entries.push(self.numbers);
         }
+        let from = entries.len();
         entries.extend_from_slice(&sizes.words);
+        if let (Body::Map(map), Slicing::Elements) = (&stage.body, &recipe.slicing)
+            && map.is_counted()
+        {
+            entries[from] = self.slice.rows; // Elements of the slice, which come first.
+        }
     }
 }

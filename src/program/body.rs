@@ -4,7 +4,7 @@
 
 use super::{Named, Settings};
 use crate::graph::searching::Searching;
-use crate::graph::{Expr, Precision};
+use crate::graph::{Expr, Precision, Term};
 use crate::tensor::DType;
 
 /// Values of a strip: the most that one fold takes. Longer rows are folded strip by strip, and
@@ -67,6 +67,16 @@ pub struct Map {
     pub value: Expr,
     /// Whether the result has strides of its own, as a part of a concat has.
     pub is_strided: bool,
+}
+
+impl Map {
+    /// Whether the entry says how many elements there are. Threads compute four each; what lies
+    /// behind the last element must not be stored where the result has strides, and a caller's
+    /// function must not be asked for it.
+    pub fn is_counted(&self) -> bool {
+        let mut terms = self.value.terms().iter();
+        self.is_strided || terms.any(|term| matches!(term, Term::Call(..)))
+    }
 }
 
 /// Rows: steps that each give one value for a row, and a result. In expressions, the variables

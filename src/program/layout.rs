@@ -14,7 +14,7 @@ pub struct Layout {
     pub constants: u32,
     /// The first of the words that [`StageSizes`](super::StageSizes) holds.
     pub sizes: u32,
-    /// The word with the elements of a strided map, the values of a row, or the keys of a query.
+    /// The word with the elements of a map that is counted, the values of a row, or the keys of a query.
     pub count: u32,
     /// The word with the strips of a row.
     pub strips: u32,
@@ -60,7 +60,7 @@ impl Layout {
         layout.sizes = take(0);
         let (ranks, result) = match &stage.body {
             Body::Map(map) => {
-                layout.count = take(u32::from(map.is_strided));
+                layout.count = take(u32::from(map.is_counted()));
                 let ranks = Ranks {
                     outer: map.rank,
                     inner: 0,

@@ -1,8 +1,8 @@
 //! Kernels of a place, which look at any place of their inputs.
 
-use framebatch::{Kernel, KernelDefinition, Number};
+use framebatch::{Config, EngineChoice, Kernel, KernelDefinition, Number};
 
-use super::engines::{both, both_manual, in_time};
+use super::engines::{both, both_manual, in_time, open_as, small};
 use super::{assert_near, computed, ramp};
 
 /// A smoothing of rows, and of what lies far outside.
@@ -147,6 +147,125 @@ fn a_step_of_a_simulation_looks_at_what_it_replaces() {
                     batch.scale(x, 1.0)
                 });
                 assert_near(&got.unwrap(), want);
+            }
+        }
+    });
+}
+
+fn quotient() -> Kernel {
+    let code = "fn element(a: i32, b: i32) -> i32 { return a / b; }";
+    let quotient = KernelDefinition::new("quotient", code);
+    let quotient = quotient.cpu_numbers(|of, to| match of.values {
+        [Number::I32(a), Number::I32(b)] => to[0] = (a / b).into(),
+        _ => unreachable!("two values, of type i32"),
+    });
+    quotient.build().unwrap()
+}
+
+/// Functions on the CPU that fail where there is no element: behind the last one a quotient of
+/// whole numbers has no value.
+#[test]
+fn functions_are_asked_for_the_elements_there_are() {
+    in_time(|| {
+        let code = "fn at(i: i32) -> f32 { return x(i) * f32(i + 1); }";
+        let by_place = KernelDefinition::new("by_place", code).input("x");
+        let by_place = by_place.cpu_at(|i, x, _| {
+            assert!(i < x[0].len(), "there is no element {i}");
+            x[0].get(i) * (i + 1) as f32
+        });
+        let by_place = by_place.build().unwrap();
+        let quotient = quotient();
+        for gpu in both_manual() {
+            // Many calls of a batch, in an order in which whole fours lie beside others.
+            let counts = [
+                1_usize, 4, 8, 8, 3, 3, 2, 5, 12, 12, 7, 1000, 1001, 1001, 30_003,
+            ];
+            let sixes: Vec<i32> = (1..=30_003).map(|i| i * 6).collect();
+            let threes = vec![3; 30_003];
+            let mut batches: Vec<_> = counts
+                .iter()
+                .map(|count| {
+                    let mut batch = gpu.batch();
+                    let x = batch.upload(vec![2.0; *count]);
+                    let placed = batch.apply(&by_place, &[x], &[]).unwrap();
+                    let shape = [*count as u32];
+                    let a = batch.upload_i32(&sixes[..*count], &shape).unwrap();
+                    let b = batch.upload_i32(&threes[..*count], &shape).unwrap();
+                    let divided = batch.apply(&quotient, &[a, b], &[]).unwrap();
+                    batch.keep(placed).unwrap();
+                    batch.keep(divided).unwrap();
+                    (batch, placed, divided)
+                })
+                .collect();
+            let calls: Vec<_> = batches
+                .iter_mut()
+                .map(|(batch, ..)| batch.execute())
+                .collect();
+            gpu.flush();
+            for call in calls {
+                pollster::block_on(call).unwrap();
+            }
+            for ((batch, placed, divided), count) in batches.iter().zip(counts) {
+                let got = pollster::block_on(batch.read(*placed)).unwrap();
+                assert_near(&got, (1..=count).map(|i| 2.0 * i as f64));
+                let got = pollster::block_on(batch.read_i32(*divided)).unwrap();
+                assert_eq!(got, (1..=count as i32).map(|i| 2 * i).collect::<Vec<_>>());
+            }
+        }
+    });
+}
+
+/// The same in a call that is cut between its elements.
+#[test]
+fn functions_are_asked_for_the_elements_of_a_slice() {
+    in_time(|| {
+        let quotient = quotient();
+        for engine in [EngineChoice::Gpu, EngineChoice::Cpu] {
+            let gpu = open_as(small(Config {
+                engine,
+                ..Config::default()
+            }));
+            let sixes: Vec<i32> = (1..=500_003).map(|i| i * 6).collect();
+            let mut batch = gpu.batch();
+            let a = batch.upload_i32(&sixes, &[500_003]).unwrap();
+            let threes = vec![3; 500_003];
+            let b = batch.upload_i32(&threes, &[500_003]).unwrap();
+            let divided = batch.apply(&quotient, &[a, b], &[]).unwrap();
+            pollster::block_on(batch.execute()).unwrap();
+            let got = pollster::block_on(batch.read_i32(divided)).unwrap();
+            assert_eq!(got, (1..=500_003).map(|i| 2 * i).collect::<Vec<_>>());
+            assert!(gpu.stats().pieces > 1, "{engine:?}");
+        }
+    });
+}
+
+/// The same where results are stored.
+#[test]
+fn functions_are_asked_for_no_more_where_results_are_stored() {
+    in_time(|| {
+        let code = "fn at(i: i32) -> f32 { return x(i) + 1.0; }";
+        let kernel = KernelDefinition::new("within", code).input("x");
+        let kernel = kernel.cpu_at(|i, x, _| {
+            assert!(i < x[0].len(), "there is no element {i}");
+            x[0].get(i) + 1.0
+        });
+        let kernel = kernel.build().unwrap();
+        for gpu in both() {
+            for count in [3, 4, 7, 1001] {
+                let state = gpu.tensor(&ramp(count, 0.3), &[count as u32]).unwrap();
+                for _ in 0..2 {
+                    let mut batch = gpu.batch();
+                    let x = batch.tensor(&state).unwrap();
+                    let y = batch.apply(&kernel, &[x], &[]).unwrap();
+                    batch.compute_into(y, &state).unwrap();
+                    pollster::block_on(batch.execute()).unwrap();
+                }
+                let got = computed(&gpu, |batch| {
+                    let x = batch.tensor(&state)?;
+                    batch.apply(&kernel, &[x], &[])
+                });
+                let want = ramp(count, 0.3);
+                assert_near(&got.unwrap(), want.iter().map(|x| f64::from(*x) + 3.0));
             }
         }
     });

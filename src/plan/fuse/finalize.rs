@@ -100,8 +100,12 @@ impl Geometry<'_> {
             elements: shape.count(),
             ..StageSizes::default()
         };
-        let mut rank = 0;
-        if is_strided {
+        let mut map = Map {
+            rank: 0,
+            value: self.extract(self.draft.top, &[]),
+            is_strided,
+        };
+        if map.is_counted() {
             sizes.words.push(shape.count());
         }
         // What a function looks at any place of has no strides.
@@ -112,7 +116,8 @@ impl Geometry<'_> {
         } else if is_strided || accesses.iter().any(is_placed) {
             let mut all = self.dimensions(shape, &|_| true);
             all.collapse(0);
-            rank = all.dims.len();
+            let rank = all.dims.len();
+            map.rank = rank as u32;
             sizes.words.extend(&all.dims[1..]);
             for (load, access) in accesses.iter().enumerate() {
                 if *access != Access::Flat {
@@ -124,13 +129,7 @@ impl Geometry<'_> {
                 sizes.words.extend(&all.strides[accesses.len()][..rank]);
             }
         }
-        let value = self.extract(self.draft.top, &[]);
-        let body = Body::Map(Map {
-            rank: rank as u32,
-            value,
-            is_strided,
-        });
-        (body, accesses, sizes)
+        (Body::Map(map), accesses, sizes)
     }
 
     fn rows(&self, domain: RowDomain) -> (Body, Vec<Access>, StageSizes) {

@@ -127,13 +127,13 @@ fn reads_own_place(stage: &Stage, sizes: &StageSizes, source: Source) -> bool {
 /// Gives a flat map strides for its result, so that it stores single elements and leaves those
 /// behind its last one as they are: `true` where it did.
 fn stride_result(stage: &mut Stage, sizes: &mut StageSizes, count: u32) -> bool {
-    let is_plain = stage.is_flat_map() && sizes.words.is_empty();
-    if let (Body::Map(map), true) = (&mut stage.body, is_plain) {
+    let is_flat = stage.is_flat_map() && !stage.looks_anywhere();
+    if let (Body::Map(map), true) = (&mut stage.body, is_flat) {
         map.rank = 1;
         map.is_strided = true;
-        sizes.words.extend([count, 1]);
+        sizes.words = vec![count, 1];
     }
-    is_plain
+    is_flat
 }
 
 /// The program that computes results as those of any chain, and copies each to its target.

@@ -63,7 +63,10 @@ pub(in crate::device::cpu) fn of(stage: &Stage, layout: &Layout, sizes: Numbers<
     let threads = sizes.threads as usize;
     match &stage.body {
         Body::Map(map) if !map.is_strided => Lines {
-            count: 4 * threads, // Four elements a thread, padding included.
+            count: match map.is_counted() {
+                true => words(layout.count, 1)[0] as usize,
+                false => 4 * threads, // Four elements a thread, padding included.
+            },
             words: Some(1),
             work: passes(&map.value),
         },
