@@ -183,15 +183,15 @@ test("wrong samplings reject in a sentence", async () => {
     ],
     [
       () => clip.sampleTo(tensor.relu(), 0),
-      "sampleTo: only a tensor of 32-bit floats that gpu.tensor made can be written to",
+      "sampleTo: a recorded tensor has no memory to write to; await its compute() first, and write to that tensor",
     ],
     [
       () => clip.sampleTo(gpu.tensor(two, [2], { dtype: "f16" }), 0),
-      "sampleTo: only a tensor of 32-bit floats that gpu.tensor made can be written to",
+      "sampleTo: a tensor in fewer bits cannot be written; make it with dtype 'f32'",
     ],
     [
       () => clip.sampleTo(gpu.tensor(new Uint32Array(4)), 0),
-      "sampleTo: only a tensor of 32-bit floats that gpu.tensor made can be written to",
+      "sampleTo: only a tensor of 32-bit floats can be written to",
     ],
     [
       () => clip.sampleTo(tensor, two, { offset: 3 }),
@@ -319,7 +319,10 @@ test("tensors that clips wrote are lost with the device until all of them is wri
     await assert.rejects(pair.read(), { code: "device-lost" });
     await assert.rejects(negated.read(), { code: "device-lost" });
     assert.throws(() => pair.gpuBuffer(), { code: "device-lost" });
-    const [, values] = await sent(write(pair), pair.read());
+    // A call that fails takes nothing from one before that writes all of it.
+    const whole = write(pair);
+    await assert.rejects(write(pair, { deadlineMs: 0 }), { code: "timeout" });
+    const [, values] = await sent(whole, pair.read());
     assert.deepEqual([...values], [5, 6]);
     const again = await sent(pose.write([0, 0, 0]), write(pose), pose.read());
     assert.deepEqual([...again[2]], [5, 6, 0]);

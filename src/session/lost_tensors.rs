@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Session;
 use super::in_flight::InFlight;
 use super::payload::{Batch, Call};
-use super::scatter::Acceptance;
+use super::scatter::{Acceptance, Sent};
 use super::writes::{Refused, writers};
 use crate::batch::Ticket;
 use crate::device::Device;
@@ -66,8 +66,8 @@ impl<D: Device> Session<D> {
     }
 
     /// Refuses the calls of a batch that is about to be sent which read a lost tensor, unless a
-    /// call before them, in the batch or parked, writes all of it: calls stay behind a parked one
-    /// that writes what they read. A search behind an insertion that is refused is refused too,
+    /// call before them, in the batch, in flight or parked, writes all of it: calls stay behind a
+    /// parked one that writes what they read. A search behind an insertion that is refused is refused too,
     /// because it would find fewer vectors than there are. The refused calls leave the batch, so
     /// that none of them is computed.
     pub(super) fn refuse_readers_of_lost(&mut self, at: usize) {
@@ -77,7 +77,7 @@ impl<D: Device> Session<D> {
             return;
         }
         let recipes = self.programs.recipes();
-        let mut healed = vec![false; self.tensors.count()];
+        let mut healed = self.healed_in_flight(at);
         let parked = self.parked_healers();
         let mut refused = Vec::new();
         // Pages that lack vectors which a refused insertion was to write, and why.
@@ -110,6 +110,30 @@ impl<D: Device> Session<D> {
         }
         self.refuse_all(at, refused);
         self.queue.flying_mut(at).purge();
+    }
+
+    /// Marks the tensors that submissions in front of a batch write whole, though the device may
+    /// still refuse these: if it does, what is behind them is refused as well.
+    fn healed_in_flight(&self, at: usize) -> Vec<bool> {
+        let mut healed = vec![false; self.tensors.count()];
+        let (front, behind) = self.queue.in_flight().split_at(at);
+        for InFlight { batch, way } in front {
+            if way.generation != behind[0].way.generation || way.retry.is_some() {
+                continue;
+            }
+            let in_doubt = |sent: &&Sent| sent.acceptance == Acceptance::InDoubt;
+            for sent in way.chunks[way.landed..].iter().filter(in_doubt) {
+                let places = writers(batch, sent).filter(|place| !way.tainted.contains(place));
+                for call in places.map(|place| &batch.calls()[place]) {
+                    let stored = call.work.planned.stored;
+                    for tensor in batch.written(self.programs.recipes(), call) {
+                        let is_whole = self.provenances.is_whole(tensor, stored);
+                        healed[tensor as usize] |= call.is_live && is_whole;
+                    }
+                }
+            }
+        }
+        healed
     }
 
     /// For each tensor the oldest parked call that writes all of it.

@@ -170,6 +170,74 @@ test("two tensors in one buffer, and places that pick elements", () =>
     assert.equal(submits, 1);
   }));
 
+test("an index takes its vectors from a buffer at any offset", () =>
+  onPage(async (page) => {
+    const problems = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu" });
+      const [rows, dim] = [40, 24];
+      const data = Float32Array.from(
+        { length: rows * dim },
+        (_, i) => Math.sin(i * 12.9898) * 2,
+      );
+      const query = data.slice(7 * dim, 8 * dim);
+      const problems = [];
+      for (const dtype of ["f32", "f16", "int8"]) {
+        const answers = [];
+        const offsets = [undefined, 0, 16, 240, 256, 4096 + 32];
+        for (const offset of offsets) {
+          const index = gpu.index({ dim, metric: "dot", dtype });
+          const vectors =
+            offset === undefined
+              ? data
+              : gpu.tensor(bufferOf(gpu.device, data, offset), [rows, dim], {
+                  offset,
+                });
+          await index.add(vectors);
+          const { ids, scores } = await index.search(query, 5);
+          answers.push(`${ids.join()} ${scores.join()}`);
+          index.dispose();
+        }
+        answers.forEach((answer, i) => {
+          if (answer !== answers[0]) {
+            problems.push(`${dtype}, offset ${offsets[i]}: ${answer}`);
+          }
+        });
+      }
+      return problems;
+    });
+    assert.deepEqual(problems, []);
+  }));
+
+test("clips write no buffer of the page", () =>
+  onPage(async (page) => {
+    const { codes, words } = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu" });
+      const clip = gpu.clip({
+        tracks: [{ times: [0, 1], values: [1, 2, 3, 4, 5, 6, 7, 8] }],
+      });
+      const codes = [];
+      const words = [];
+      for (const offset of [0, 16, 256]) {
+        const buffer = bufferOf(gpu.device, new Float32Array(4), offset);
+        const own = gpu.tensor(buffer, [4], { offset });
+        codes.push(await codeOf(() => clip.sampleTo(own, 0.5)));
+        codes.push(
+          await codeOf(() =>
+            gpu.blendTo(own, [{ clip, times: 0.5, weight: 1 }]),
+          ),
+        );
+        const all = gpu.tensor(buffer, [offset / 4 + 4]);
+        words.push(...new Set(await all.read()));
+      }
+      return { codes: [...new Set(codes)], words: [...new Set(words)] };
+    });
+    assert.deepEqual(codes, [
+      "invalid-input: sampleTo: a GPUBuffer of the page is read only; write to a tensor of gpu.tensor, and use its gpuBuffer()",
+      "invalid-input: blendTo: a GPUBuffer of the page is read only; write to a tensor of gpu.tensor, and use its gpuBuffer()",
+    ]);
+    assert.deepEqual(words, [0, Math.fround(1e30)]);
+  }));
+
 test("a pass of the page's own writes the buffer between two reads", () =>
   onPage(async (page) => {
     const results = await page.evaluate(async () => {

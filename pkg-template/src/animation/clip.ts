@@ -11,7 +11,8 @@ import { mark } from "../checks/brand.js";
 import { invalid, kindOf, subject } from "../checks/errors.js";
 import { checkNames, checkOptions, labeled } from "../checks/options.js";
 import type { Calls } from "../session/calls.js";
-import { FLOATS, RESIDENT } from "../tensor/codes.js";
+import { FLOATS } from "../tensor/codes.js";
+import { checkTarget } from "../tensor/stored-calls.js";
 import { nodeOf, type Tensor } from "../tensor/tensor.js";
 import {
   checkLayers,
@@ -322,12 +323,9 @@ function targetOf(
   offset: number,
 ): Target {
   const node = nodeOf(about, calls, tensor);
-  const { storage } = node;
-  if (storage?.home !== RESIDENT || node.dtype !== FLOATS) {
-    throw invalid(
-      about,
-      "only a tensor of 32-bit floats that gpu.tensor made can be written to",
-    );
+  checkTarget(about, node);
+  if (node.dtype !== FLOATS) {
+    throw invalid(about, "only a tensor of 32-bit floats can be written to");
   }
   if (!Number.isInteger(offset) || offset < 0) {
     throw invalid(about, `offset must be a whole number from 0, got ${offset}`);

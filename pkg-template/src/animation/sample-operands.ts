@@ -15,6 +15,7 @@ import type { Results } from "../memory/results.js";
 import type { Node } from "../tensor/node.js";
 import type { ResidentTensors } from "../tensor/resident-tensors.js";
 import type { TensorStorage } from "../tensor/storage.js";
+import { StoredResults } from "../tensor/stored-results.js";
 import { copyOf } from "./arrays.js";
 import type { StoreRange, ClipStore } from "./store.js";
 import type { Encoded } from "./tracks.js";
@@ -63,9 +64,7 @@ export const BLEND_TO: CallMethod = { name: "blendTo", ...FLOATS };
 /** The layers of one sampling, and the tensor that takes its result, if any. */
 export class SampleOperands extends Operands {
   readonly rows: number;
-  private storage: TensorStorage | undefined;
-  /** Snapshots that were begun of the tensor when the call was made. */
-  private begun = 0;
+  private readonly results: StoredResults | undefined;
 
   constructor(
     method: CallMethod,
@@ -76,6 +75,10 @@ export class SampleOperands extends Operands {
     super(method);
     const { times } = layers[0];
     this.rows = typeof times === "number" ? 1 : times.length;
+    if (target !== undefined) {
+      const storages = [target.node.storage!];
+      this.results = new StoredResults(target.residents, storages, "given");
+    }
   }
 
   get isEmpty(): boolean {
@@ -87,11 +90,7 @@ export class SampleOperands extends Operands {
   }
 
   override check(about: string, terms: CheckedOptions | undefined): void {
-    if (this.target !== undefined) {
-      const storage = this.target.node.storage!;
-      storage.isTarget = true;
-      this.begun = storage.snapshots?.begun ?? 0;
-    }
+    this.results?.called();
     const into = terms?.into;
     if (into === undefined) return;
     const type = "Float32Array";
@@ -107,13 +106,11 @@ export class SampleOperands extends Operands {
   }
 
   override pin(): void {
-    if (this.target === undefined) return;
-    this.storage = this.target.node.storage!;
-    this.storage.pins += 1;
+    if (this.target !== undefined) this.target.node.storage!.pins += 1;
   }
 
   override unpin(): void {
-    if (this.storage !== undefined) this.target!.residents.unpin(this.storage);
+    this.target?.residents.unpin(this.target.node.storage!);
   }
 
   override answer(
@@ -122,17 +119,15 @@ export class SampleOperands extends Operands {
     offset: number,
     words: number,
   ): Answer {
-    if (this.storage === undefined) {
+    if (this.results === undefined) {
       return super.answer(call, results, offset, words);
     }
-    this.storage.store(undefined);
-    this.target!.residents.written(this.storage, this.begun);
+    this.results.stored([]);
     return undefined;
   }
 
-  // A call that is rejected wrote nothing: what fails later is told by readings.
   override rejected(reason: unknown): void {
-    this.storage?.abandon(reason);
+    this.results?.rejected(reason);
   }
 
   write(arena: Arena): number {
@@ -172,6 +167,7 @@ export class SampleOperands extends Operands {
     arena.putTensor(store.number, word++);
     if (storage === undefined) words[word] = 0;
     else arena.putTensor(storage.number, word);
+    this.results?.entered();
     return id;
   }
 

@@ -248,7 +248,8 @@ export class DeviceVectors {
   private insert({ first }: Added, node: Node, ids: Iterable<number>): void {
     const { calls } = this;
     const storage = node.storage;
-    const isThere = storage !== undefined && storage.home === RESIDENT;
+    // The kernel of insertions reads tensors of the session, of 32-bit floats.
+    const isThere = storage?.home === RESIDENT && storage.place === undefined;
     const own = isThere ? node : this.compute(node);
     const rows = [...ids].map((id) => ({ id, row: id - first }));
     const source = { node: own, residents: calls.residents };

@@ -227,7 +227,8 @@ function storageOf(
   );
 }
 
-function checkTarget(about: string, { storage }: Node): void {
+/** Throws for a tensor that no call can write. */
+export function checkTarget(about: string, { storage }: Node): void {
   if (storage === undefined) {
     throw invalid(
       about,
