@@ -252,6 +252,11 @@ test("the page's worker is one for all its sessions, and ends with the last", as
     const given = new InProcessWorker(connect);
     await (await open({ worker: () => given })).dispose();
     assert.equal(given.isTerminated, false, "it belongs to who made it");
+    // Ended in the task that made it, as by a component that is shown and hidden at once.
+    const opened = fake.opened;
+    await shared().dispose();
+    assert.equal(made[2].worker.isTerminated, true);
+    assert.equal(fake.opened, opened, "no device is opened for it");
   } finally {
     delete globalThis.Worker;
   }

@@ -114,6 +114,7 @@ async function bringUp<Options extends OpenOptions>(
   checkOpenOptions(name, options, surroundings.names);
   const instance = await surroundings.home(options);
   calls.moveIn(instance);
+  if (calls.ended !== undefined) return;
   const core = await instance.Core.open(
     coreConfig(options),
     calls.settle,

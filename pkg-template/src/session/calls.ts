@@ -159,7 +159,7 @@ export class Calls {
 
   /** The session lives on this instance from here on, and ends when the instance traps. */
   moveIn(instance: CoreHome): void {
-    if (this.ended !== undefined) return;
+    if (this.ended !== undefined) return instance.remove(this);
     this.instance = instance;
     instance.add(this);
   }
