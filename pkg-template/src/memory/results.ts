@@ -29,19 +29,24 @@ export class Results {
 
   /** Fills an array, whose length is that of the result, from word `offset` on. */
   fill(into: Result, offset: number): void {
-    this.copy(into, offset, wordsIn(into), 0);
+    const words = wordsIn(into);
+    if (into.BYTES_PER_ELEMENT === 1 || words > LOOP_LIMIT) {
+      return this.copy(into, offset, words, 0);
+    }
+    const { floats } = this.views;
+    for (let i = 0; i < words; i += 1) into[i] = floats[offset + i];
   }
 
-  /** Copies `words` from word `offset` on to word `at` of an array. */
+  /**
+   * Copies `words` from word `offset` on to word `at` of an array, bit for bit: they may be
+   * integers in an array of floats, which a loop over floats would take for numbers.
+   */
   copy(to: Result, offset: number, words: number, at: number): void {
     const end = offset + words;
     if (to.BYTES_PER_ELEMENT === 1) {
       to.set(this.views.bytes.subarray(offset * 4, end * 4), at * 4);
-    } else if (words > LOOP_LIMIT) {
-      to.set(this.views.floats.subarray(offset, end), at);
     } else {
-      const { floats } = this.views;
-      for (let i = 0; i < words; i += 1) to[at + i] = floats[offset + i];
+      to.set(this.views.floats.subarray(offset, end), at);
     }
   }
 }
