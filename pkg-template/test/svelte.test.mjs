@@ -115,6 +115,31 @@ test("the page's session is opened by the first who subscribes", async () => {
   await session.dispose();
 });
 
+test("a motion ends with the page's session, and the next goes on from there", async () => {
+  page();
+  for (const [make, options] of [
+    [spring, { stiffness: 500 }],
+    [tween, { duration: 0.1 }],
+  ]) {
+    const x = make(0, { ...options, options: { flush: "manual" } });
+    const seen = [];
+    const leave = x.subscribe((value) => seen.push(value));
+    const first = x.set(100);
+    await face.shared().ready;
+    for (const ms of [0, 50]) frame(ms);
+    const reached = seen.at(-1);
+    assert.ok(reached > 0 && reached < 100, String(reached));
+    await face.shared().dispose();
+    assert.equal(await first, false);
+    x.set(reached + 1);
+    await face.shared().ready;
+    for (const ms of [0, 50]) frame(ms);
+    assert.ok(seen.at(-1) > reached && seen.at(-1) < reached + 50);
+    leave();
+    await face.shared().dispose();
+  }
+});
+
 test("stores share a clip by its tracks; the last who leaves disposes of it", async () => {
   page();
   const { gpu: session } = await manual();

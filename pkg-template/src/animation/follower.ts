@@ -65,6 +65,8 @@ export class Follower {
   /** Hears of every value in place of `show`, which then hears of the last one alone. */
   onUpdate: FollowingOptions["onUpdate"];
   private running: Running | undefined;
+  /** The session that the motion runs on. */
+  private session: Session | undefined;
 
   constructor(
     private readonly move: Move,
@@ -84,6 +86,9 @@ export class Follower {
     options: FollowingOptions,
   ): Promise<boolean> {
     this.onUpdate = options.onUpdate;
+    // A motion ends with its session, where it is.
+    if (this.session !== gpu) this.stop();
+    this.session = gpu;
     if (this.running === undefined && isSame(this.at, to)) {
       return Promise.resolve(true);
     }
