@@ -59,6 +59,25 @@ test("pairs are split by the file of tokenizers, too", async () => {
   assert.equal(tokenizersFile.held, held);
 });
 
+test("a text without tokens is refused at its place", async () => {
+  const { gpu } = await manual();
+  const embedder = await gpu.embedder(folder(unigram()));
+  const none = {
+    code: "invalid-input",
+    message: /: the text has no tokens; leave it out$/,
+  };
+  await assert.rejects(embedder.embed(""), none);
+  assert.throws(() => embedder.ids(""), none);
+  await assert.rejects(embedder.embedMany(["", ""]).then(), {
+    ...none,
+    message: /text 0: the text has no tokens/,
+  });
+  const vectors = embedder.embedMany(["b", "", "c"])[Symbol.asyncIterator]();
+  assert.equal((await vectors.next()).done, false);
+  await assert.rejects(vectors.next(), /text 1: the text has no tokens/);
+  embedder.dispose();
+});
+
 test("tokens are told with their places", async () => {
   const { gpu } = await manual();
   const embedder = await gpu.embedder(folder(unigram()));

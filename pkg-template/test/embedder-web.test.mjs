@@ -148,6 +148,15 @@ test("what is no address of a folder is refused", async () => {
       message: `embedder: '${source}' is no address of a folder`,
     });
   }
+  // What is refused leaves nothing behind on the caller's signal.
+  const { signal } = new AbortController();
+  let listeners = 0;
+  signal.addEventListener = () => (listeners += 1);
+  signal.removeEventListener = () => (listeners -= 1);
+  for (const source of ["http://", {}, 5]) {
+    await assert.rejects(gpu.embedder(source, { signal }));
+    assert.equal(listeners, 0, String(source));
+  }
   // A query is no part of a folder's address.
   await gpu.embedder(`${SITE}?version=2#top`);
 });

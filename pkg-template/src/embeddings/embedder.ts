@@ -348,6 +348,10 @@ export class Embedder {
     const { maxTokens } = this.#model.config;
     const limit = truncate ? maxTokens : 2 ** 31;
     const ids = this.#splitter.encode(about, whole, limit);
+    // Some tokenizers put nothing around a text.
+    if (ids.length === 0) {
+      throw invalid(about, "the text has no tokens; leave it out");
+    }
     if (ids.length > maxTokens) {
       throw invalid(
         about,

@@ -52,7 +52,11 @@ function pathOf(source: string | URL): string | undefined {
   const hasPage = "document" in globalThis || "location" in globalThis;
   if (hasPage || builtin("node:fs/promises") === undefined) return undefined;
   if (text.startsWith("file:")) {
-    return builtin("node:url")!.fileURLToPath(text);
+    try {
+      return builtin("node:url")!.fileURLToPath(text);
+    } catch (cause) {
+      throw noFolder(text, cause);
+    }
   }
   // One letter is a disk of Windows.
   return /^[a-z][a-z\d+.-]+:/i.test(text) ? undefined : text;
@@ -66,12 +70,16 @@ function addressOf(source: string): URL {
     // The query is left out; addresses without a hierarchy throw here.
     return new URL(".", address);
   } catch (cause) {
-    throw new FramebatchError(
-      "invalid-input",
-      `${ABOUT}: '${source}' is no address of a folder`,
-      { cause },
-    );
+    throw noFolder(source, cause);
   }
+}
+
+function noFolder(source: string, cause: unknown): FramebatchError {
+  return new FramebatchError(
+    "invalid-input",
+    `${ABOUT}: '${source}' is no address of a folder`,
+    { cause },
+  );
 }
 
 class GivenFolder implements Folder {

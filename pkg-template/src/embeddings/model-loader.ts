@@ -152,8 +152,8 @@ async function load<Made>(
   signal?.throwIfAborted();
   const given = new AbortController();
   const abort = (): void => given.abort(signal!.reason);
-  signal?.addEventListener("abort", abort);
   const folder = folderOf(source, given.signal, cache);
+  signal?.addEventListener("abort", abort);
   try {
     const how = { task, options, signal: given.signal };
     const made = await bring(calls, folder, how, finish);
