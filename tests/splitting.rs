@@ -8,7 +8,7 @@ mod engines;
 #[allow(dead_code, reason = "each test target uses its own part")]
 mod samples;
 
-use engines::{open, small};
+use engines::{manual, open, small};
 use framebatch::device::GpuOptions;
 use framebatch::{Axes, Batch, BatchConfig, Code, Config, EngineChoice, Error, Gpu, Mode};
 use framebatch::{Preset, State, TensorBytes, Value};
@@ -366,6 +366,61 @@ fn a_tensor_in_parts_is_not_read_as_a_whole() {
         );
     }
     ask(&|batch, x| batch.neg(x)).expect("as before");
+}
+
+#[test]
+fn a_tensor_in_parts_is_not_written_and_keeps_its_data() {
+    let gpu = block_on(Gpu::open(small(Config {
+        batch: manual(),
+        ..on_gpu()
+    })));
+    let gpu = gpu.expect("an adapter");
+    let tensor = gpu.tensor(&vec![1.0; 300_000], &[600, 500]).expect("rows");
+    let beside = gpu.lerp(&[1.0], &[3.0], 0.5);
+    let written = gpu.write(&tensor, 4, &[5.0; 3]);
+    gpu.flush();
+    let error = written.wait().expect_err("refused");
+    assert_eq!(error.code(), Code::LimitExceeded, "{error}");
+    assert!(
+        error.to_string().contains("a tensor that is written"),
+        "{error}"
+    );
+    assert_eq!(beside.wait().expect("it is not alone in its batch"), [2.0]);
+    let read = |gpu: &Gpu| {
+        let mut batch = gpu.batch();
+        let x = batch.tensor(&tensor).expect("its own");
+        let y = batch.neg(x).expect("a tensor of floats");
+        let done = batch.execute();
+        gpu.flush();
+        block_on(done).expect("as before");
+        block_on(batch.read(y)).expect("kept by the batch")
+    };
+    assert!(read(&gpu) == [-1.0; 300_000]);
+}
+
+#[test]
+fn calls_beside_large_tensors_are_not_cut_to_crumbs() {
+    for engine in [EngineChoice::Cpu, EngineChoice::Gpu] {
+        let gpu = block_on(Gpu::open(Config {
+            engine,
+            batch: BatchConfig {
+                memory_budget: Some(16 << 20),
+                ..Preset::Eager.config()
+            },
+            ..on_gpu()
+        }));
+        let gpu = gpu.expect("an engine");
+        let held = gpu
+            .tensor(&vec![1.0; 13 << 18], &[13 << 18])
+            .expect("13 MiB");
+        let [from, to] = [1.0, 3.0].map(|x| vec![x; 100_000]);
+        let before = gpu.stats().pieces;
+        let half = gpu.lerp(&from, &to, 0.5).wait().expect("there is room");
+        assert!(half == [2.0; 100_000]);
+        let pieces = gpu.stats().pieces - before;
+        assert!(pieces <= 8, "{pieces} pieces on {engine:?}");
+        drop(held);
+    }
 }
 
 #[test]

@@ -17,7 +17,8 @@ pub(super) const COPIES: u64 = 4;
 /// back, and so those of the chunks in flight beside it.
 const COPIES_ON_GPU: u64 = 6;
 
-/// Bytes that a batch may have whatever tensors take, unless the budget is smaller.
+/// Bytes that a batch, and each copy of a chunk, may have whatever tensors take, unless the budget
+/// is smaller.
 const LEAST_BATCH_BYTES: u64 = 1 << 20;
 
 /// What a session may use.
@@ -65,7 +66,7 @@ impl Limits {
 
     /// What a chunk on a GPU may need, where tensors take so many bytes.
     pub(super) fn gpu_chunk(&self, device: &DeviceLimits, tensor_bytes: u64) -> ChunkLimits {
-        let live = self.budget.live().saturating_sub(tensor_bytes);
+        let live = self.live(tensor_bytes);
         ChunkLimits {
             slot_bytes: device.max_side_bytes,
             bytes: live - live / 4,
@@ -77,13 +78,20 @@ impl Limits {
     /// What a chunk on a CPU may need, where tensors take so many bytes. The CPU answers
     /// nothing else while it computes a chunk.
     pub(super) fn cpu_chunk(&self, device: &DeviceLimits, tensor_bytes: u64) -> ChunkLimits {
-        let live = self.budget.live().saturating_sub(tensor_bytes);
+        let live = self.live(tensor_bytes);
         ChunkLimits {
             slot_bytes: device.max_side_bytes,
             bytes: live / COPIES / 2,
             copies: 1,
             threads: device.max_threads,
         }
+    }
+
+    /// Live bytes that tensors leave to chunks: enough for chunks worth their launch.
+    fn live(&self, tensor_bytes: u64) -> u64 {
+        let live = self.budget.live();
+        let least = live.min(2 * COPIES * LEAST_BATCH_BYTES);
+        live.saturating_sub(tensor_bytes).max(least)
     }
 
     /// What of a batch may be in flight at once, whose chunks have these limits.

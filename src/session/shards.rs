@@ -110,7 +110,7 @@ impl<D: Device> Session<D> {
         }
     }
 
-    /// Refuses a call that reads a tensor as a whole which lies in shards.
+    /// Refuses a call that reads a tensor as a whole which lies in shards, or that writes it.
     pub(super) fn check_shards(&self, recipe: RecipeId, tensors: &[u32]) -> Result<(), Error> {
         let recipe = &self.programs.recipes()[recipe.0 as usize];
         for sharded in self.tensors.sharded() {
@@ -118,12 +118,16 @@ impl<D: Device> Session<D> {
             let reads = |(place, tensor): (usize, &u32)| {
                 *tensor != sharded.tensor || recipe.reads_shards(place, sharded.words)
             };
-            if named.all(reads) {
+            let is_written = recipe.written(tensors).any(|one| one == sharded.tensor);
+            if named.all(reads) && !is_written {
                 continue;
             }
             let parts = sharded.shards.iter();
             return Err(Error::TooLarge {
-                what: "a tensor that is not read row by row",
+                what: match is_written {
+                    true => "a tensor that is written",
+                    false => "a tensor that is not read row by row",
+                },
                 need: parts
                     .map(|part| self.devices.primary().tensor_bytes(*part))
                     .sum(),

@@ -50,3 +50,22 @@ fn chunks_have_a_part_of_the_memory_that_tensors_leave() {
     let allowance = limits.allowance(&gpu);
     assert_eq!((allowance.bytes, allowance.chunks), (5 * MIB, 3));
 }
+
+#[test]
+fn chunks_are_worth_their_launch_whatever_tensors_take() {
+    let device = DeviceLimits {
+        max_side_bytes: 1 << 30,
+        chunks: ChunkSizes::WHOLE,
+        max_threads: 7,
+    };
+    for tensors in [75 * MIB, 80 * MIB, 100 * MIB, 1000 * MIB] {
+        let limits = limits(100 * MIB, 1 << 30);
+        let gpu = limits.gpu_chunk(&device, tensors);
+        assert_eq!((gpu.bytes, limits.allowance(&gpu).bytes), (6 * MIB, MIB));
+        assert_eq!(limits.cpu_chunk(&device, tensors).bytes, MIB);
+    }
+    // No more than the budget has where there is no tensor.
+    let limits = limits(5 * MIB, 1 << 30);
+    assert_eq!(limits.gpu_chunk(&device, 5 * MIB).bytes, 3 * MIB);
+    assert_eq!(limits.cpu_chunk(&device, 5 * MIB).bytes, MIB / 2);
+}
