@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use engines::{in_time, manual, open};
 use framebatch::device::Engine;
-use framebatch::{BatchConfig, Call, Code, DeviceEvent, EngineChoice, Error, Gpu, Preset};
+use framebatch::{BatchConfig, Call, Code, DeviceEvent, EngineChoice, Error, Gpu};
+use framebatch::{Preset, Priority};
 use pollster::block_on;
 
 /// Long enough to be more than a moment on its way.
@@ -199,5 +200,54 @@ fn a_lost_gpu_is_opened_again_while_the_cpu_has_batches_all_the_time() {
             assert!(is_right(2, answer));
         });
         assert_eq!(gpu.info().engine, Engine::Gpu);
+    });
+}
+
+/// Data that nothing has written over is there again, whoever waits to write it.
+#[test]
+fn writes_that_wait_take_no_data_from_those_before_them() {
+    in_time(|| {
+        let gpu = open(EngineChoice::Gpu, manual());
+        // A call that goes at once finds the loss, and is sent again.
+        let urgent = gpu.with_priority(Priority::High);
+        let lose = || {
+            destroy(&gpu);
+            assert!(is_right(1, ask(&urgent, 1).wait()));
+        };
+        let [part, whole, given_up] = [4, 2, 2].map(|count| {
+            let tensor = gpu.tensor(&[1.0, 2.0, 3.0, 4.0][..count], &[count as u32]);
+            tensor.expect("its shape")
+        });
+        let before = [&part, &whole, &given_up].map(|tensor| gpu.read(tensor));
+        let writes = [
+            gpu.write(&part, 1, &[9.0]),
+            gpu.write(&whole, 0, &[8.0, 9.0]),
+        ];
+        drop(gpu.write(&given_up, 0, &[5.0, 6.0]));
+        let timeout = gpu
+            .with_deadline(Duration::ZERO)
+            .write(&given_up, 0, &[7.0]);
+        assert_eq!(timeout.wait().expect_err("late").code(), Code::Timeout);
+        let after = [&part, &whole, &given_up].map(|tensor| gpu.read(tensor));
+        lose();
+        gpu.flush();
+        let right: [&[f32]; 3] = [&[1.0, 2.0, 3.0, 4.0], &[1.0, 2.0], &[1.0, 2.0]];
+        for (call, right) in before.into_iter().zip(right) {
+            assert_eq!(call.wait().expect("its data is kept"), right);
+        }
+        for write in writes {
+            write.wait().expect("it waited for the next device");
+        }
+        let right: [&[f32]; 3] = [&[1.0, 9.0, 3.0, 4.0], &[8.0, 9.0], &[1.0, 2.0]];
+        for (call, right) in after.into_iter().zip(right) {
+            assert_eq!(call.wait().expect("written on the next device"), right);
+        }
+        // What was written over is the device's alone.
+        lose();
+        let gone = [&part, &whole, &given_up].map(|tensor| gpu.read(tensor));
+        gpu.flush();
+        let codes = gone.map(|call| call.wait().map_err(|error| error.code()));
+        let lost = Err(Code::DeviceLost);
+        assert_eq!(codes, [lost.clone(), lost, Ok(vec![1.0, 2.0])]);
     });
 }

@@ -6,6 +6,7 @@ use futures_channel::oneshot::Sender;
 
 use super::embedder::Burden;
 use super::page_writes::PageWrite;
+use super::residents::Targets;
 use super::result_buffer::{Spare, Words};
 use crate::error::Error;
 use crate::ops::State;
@@ -20,9 +21,9 @@ pub(super) enum Recipient {
     /// Somebody who wants at most so many floats of a text, and the load that the text is on its
     /// device.
     Embedded(Sender<Result<Vec<f32>, Error>>, usize, Burden),
-    /// Somebody who waits until tensors are computed, which have no words before; what goes wrong
-    /// with the call is why their words are missing.
-    Computing(Box<(Recipient, Vec<u32>)>),
+    /// Somebody who waits until tensors are written. What goes wrong with the call is why the words
+    /// are missing of those that had none.
+    Storing(Box<(Recipient, Targets)>),
     /// Somebody who lent memory for the result; `None` once the result lies there.
     Lender(Box<(Recipient, Option<Words>)>),
     /// An index, which notes where a call failed that was to write one of its pages.
@@ -49,28 +50,28 @@ impl Recipient {
             Recipient::Lender(lender) => lender.0.may_move(),
             Recipient::Floats(..)
             | Recipient::States(_)
-            | Recipient::Computing(_)
+            | Recipient::Storing(_)
             | Recipient::Page(_) => false,
         }
     }
 
-    /// Somebody who waits until these tensors are computed, if there are any.
-    pub(super) fn computing(self, tensors: Vec<u32>) -> Recipient {
-        match tensors.is_empty() {
+    /// Somebody who waits until these tensors are written, if there are any.
+    pub(super) fn storing(self, targets: Targets) -> Recipient {
+        match targets.empty.is_empty() && targets.filled.is_empty() {
             true => self,
-            false => Recipient::Computing(Box::new((self, tensors))),
+            false => Recipient::Storing(Box::new((self, targets))),
         }
     }
 
-    /// The tensors that the call computes and that have no words before.
-    pub(super) fn computed(&self) -> &[u32] {
+    /// The tensors that the call writes.
+    pub(super) fn targets(&self) -> Option<&Targets> {
         match self {
-            Recipient::Computing(computing) => &computing.1,
-            Recipient::Lender(lender) => lender.0.computed(),
+            Recipient::Storing(storing) => Some(&storing.1),
+            Recipient::Lender(lender) => lender.0.targets(),
             Recipient::Floats(..)
             | Recipient::States(_)
             | Recipient::Embedded(..)
-            | Recipient::Page(_) => &[],
+            | Recipient::Page(_) => None,
         }
     }
 
@@ -88,7 +89,7 @@ impl Recipient {
                     .take()
                     .unwrap_or_else(|| recipient.words(spare, total))
             }
-            Recipient::Computing(computing) => computing.0.words(spare, total),
+            Recipient::Storing(storing) => storing.0.words(spare, total),
             Recipient::Floats(..) | Recipient::Embedded(..) => {
                 Words::Floats(spare.take(total as usize))
             }
@@ -122,7 +123,7 @@ impl Recipient {
                 }
             }
             Recipient::Lender(lender) => lender.0.send(outcome),
-            Recipient::Computing(computing) => computing.0.send(outcome),
+            Recipient::Storing(storing) => storing.0.send(outcome),
             Recipient::States(sender) => {
                 let _ = sender.send(outcome.map(Words::states));
             }

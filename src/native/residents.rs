@@ -33,8 +33,8 @@ pub(super) enum Source {
     Kept(Contents),
     /// The tensor's data, which is dropped when it is on a device.
     Once(Contents),
-    /// The tensor's data, which the next device is filled with before the call computes that waits
-    /// for it and writes these words: it is `Written` there.
+    /// The tensor's data, for as long as no call that was taken has written over it: `Written` with
+    /// these words from then on.
     Overwritten { data: Contents, words: u32 },
     /// Nothing: only the device has its data.
     Given,
@@ -80,25 +80,20 @@ impl Residents {
         kept.map(|(number, _)| *number).collect()
     }
 
-    /// Notes that a call is to write a tensor, which no longer has the words of its source. A lost
-    /// device's successor is filled from the source first, because the call waits for that device.
-    fn note_written(&mut self, written: Written, overwritten: &mut Overwritten) {
+    /// Notes that a call is to write a tensor. Its data is kept until the call has: until then a
+    /// lost device's successor is filled with it.
+    fn note_taken(&mut self, written: Written, targets: &mut Targets) {
         let Written { number, words, .. } = written;
         let Some(source) = self.sources.get_mut(&number) else {
             return; // A tensor of another session, whose calls are explained.
         };
         *source = match std::mem::replace(source, Source::Given) {
-            Source::Kept(data) | Source::Once(data) | Source::Overwritten { data, .. }
-                if overwritten.is_late =>
-            {
+            Source::Kept(data) | Source::Once(data) | Source::Overwritten { data, .. } => {
+                targets.filled.push(number);
                 Source::Overwritten { data, words }
             }
-            Source::Kept(data) | Source::Once(data) | Source::Overwritten { data, .. } => {
-                overwritten.data.push(data);
-                Source::Written { words }
-            }
             Source::Unwritten { words } => {
-                overwritten.empty.push(number);
+                targets.empty.push(number);
                 Source::Computed { words }
             }
             _ => Source::Written { words },
@@ -106,38 +101,49 @@ impl Residents {
     }
 }
 
-/// What is no longer so once a call is to write tensors.
+/// The tensors that a call is to write, as far as its answer changes what they are made of again.
 #[derive(Debug, Default)]
-pub(super) struct Overwritten {
-    /// Whether the device is lost, so that the calls wait for the next one.
-    is_late: bool,
-    /// The tensors that had no words.
+pub(super) struct Targets {
+    /// Those that have no words before.
     pub(super) empty: Vec<u32>,
-    /// Data that tensors were to be filled with on another device. It may be large, and so is
-    /// dropped with nothing locked.
-    pub(super) data: Vec<Contents>,
+    /// Those of which there is data to fill them with on another device.
+    pub(super) filled: Vec<u32>,
 }
 
 impl State {
     /// Notes that a call that was taken is to write these tensors.
-    pub(super) fn note_written(&mut self, written: &[Written]) -> Overwritten {
-        let is_lost = self.driver.session.is_lost();
-        let mut overwritten = Overwritten {
-            is_late: is_lost,
-            ..Overwritten::default()
-        };
+    pub(super) fn note_taken(&mut self, written: &[Written]) -> Targets {
+        let mut targets = Targets::default();
         for written in written {
-            let residents = &mut self.residents;
-            residents.note_written(*written, &mut overwritten);
+            self.residents.note_taken(*written, &mut targets);
         }
-        overwritten
+        targets
+    }
+
+    /// Notes that a call has written its tensors, which no longer have the words of their sources.
+    /// Gives these: they may be large, and so are dropped with nothing locked.
+    pub(super) fn note_written(&mut self, ticket: Ticket) -> Vec<Contents> {
+        let mut over = Vec::new();
+        let written = self.answers.get(&ticket).and_then(Recipient::targets);
+        for number in written.map_or(&[][..], |targets| &targets.filled) {
+            let Some(source) = self.residents.sources.get_mut(number) else {
+                continue;
+            };
+            if let Source::Overwritten { words, .. } = *source {
+                let before = std::mem::replace(source, Source::Written { words });
+                if let Source::Overwritten { data, .. } = before {
+                    over.push(data);
+                }
+            }
+        }
+        over
     }
 
     /// Notes that a call failed: tensors that it was to compute have no words, for the same reason,
     /// unless another call writes them.
     pub(super) fn note_failed(&mut self, ticket: Ticket, why: &Error) {
-        let failed = self.answers.get(&ticket);
-        for number in failed.map_or(&[][..], Recipient::computed) {
+        let failed = self.answers.get(&ticket).and_then(Recipient::targets);
+        for number in failed.map_or(&[][..], |targets| &targets.empty) {
             if let Some(source @ Source::Computed { .. }) = self.residents.sources.get_mut(number) {
                 *source = Source::Lost(why.clone());
             }
@@ -176,10 +182,8 @@ impl State {
                 *source = gone;
                 continue;
             }
-            match *source {
-                Source::Once(_) => *source = Source::Given,
-                Source::Overwritten { words, .. } => *source = Source::Written { words },
-                _ => {}
+            if let Source::Once(_) = source {
+                *source = Source::Given;
             }
         }
         self.residents.sources = sources;

@@ -13,12 +13,10 @@ use super::copies;
 use super::embedder::Burden;
 use super::recipient::Recipient;
 use super::request::{Request, Structure};
-use super::residents::Overwritten;
 use super::result_buffer::Words;
 use super::shared::{Purpose, Shared};
 use super::state::State;
 use super::state_lock::Guard;
-use super::storage::Contents;
 use crate::batch::{Millis, Priority, Ticket};
 use crate::device::Engine;
 use crate::error::Error;
@@ -46,8 +44,6 @@ struct Taken {
     superseded: Option<Recipient>,
     /// Whether its deadline is the next one.
     is_next: bool,
-    /// What tensors that it writes are no longer filled with.
-    overwritten: Vec<Contents>,
 }
 
 impl Shared {
@@ -215,17 +211,14 @@ impl Shared {
     /// Has the worker see calls that were taken, and tells those whose places they took.
     fn tell_taken(&self, state: Guard<'_>, taken: impl IntoIterator<Item = Taken>) {
         let mut superseded = Vec::new();
-        let mut overwritten = Vec::new();
         for call in taken {
             self.arrivals.fetch_add(1, Ordering::Relaxed);
             if call.is_next {
                 self.state.work.notify_one(); // The worker may sleep for longer than the call can wait.
             }
             superseded.extend(call.superseded);
-            overwritten.extend(call.overwritten);
         }
         self.wake_worker(state);
-        drop(overwritten);
         for older in superseded {
             older.send(Err(Error::Superseded));
         }
@@ -257,14 +250,14 @@ impl Shared {
         let now = self.clock.now();
         let session = &mut state.driver.session;
         let accepted = session.submit_with(terms.priority, terms.engine, &submission, now)?;
-        let Overwritten { empty, data, .. } = state.note_written(&request.chained.written);
+        let targets = state.note_taken(&request.chained.written);
         if self.purpose == Purpose::Explain {
             return Err(Error::InvalidInput(
                 "a call made in explain is planned and never sent; ask for its value outside"
                     .into(),
             ));
         }
-        let answer = answer.computing(empty);
+        let answer = answer.storing(targets);
         state.answers.insert(accepted.ticket, answer);
         let State {
             deadlines, answers, ..
@@ -280,7 +273,6 @@ impl Shared {
             ticket: accepted.ticket,
             superseded,
             is_next,
-            overwritten: data,
         }))
     }
 

@@ -79,7 +79,13 @@ impl Tensor {
         let is_lost = state.driver.session.is_lost();
         let source = state.residents.sources.get_mut(number);
         let mut dropped = None;
-        if let Some(Source::Kept(data)) = source {
+        if let Some(Source::Overwritten { data, words }) = source
+            && !is_lost
+        {
+            dropped = Some(std::mem::take(data));
+            let next = Source::Written { words: *words };
+            state.residents.sources.insert(*number, next);
+        } else if let Some(Source::Kept(data)) = source {
             // The device is lost: the next one is still filled from the data, once.
             let data = std::mem::take(data);
             let next = if is_lost {

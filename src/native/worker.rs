@@ -342,14 +342,17 @@ fn pause(now: Millis, until: Millis) -> Duration {
 /// Answers tickets that wait for no words.
 fn answer(shared: &Shared, mut state: Guard<'_>, answered: Answered) {
     let Answered { tickets, outcome } = answered;
-    if let Err(error) = &outcome {
-        for ticket in &tickets {
-            state.note_failed(*ticket, error);
+    let mut over = Vec::new();
+    for ticket in &tickets {
+        match &outcome {
+            Ok(()) => over.extend(state.note_written(*ticket)),
+            Err(error) => state.note_failed(*ticket, error),
         }
     }
     let known = tickets.iter().map(|ticket| state.answers.remove(ticket));
     let callers: Vec<Recipient> = known.flatten().collect();
     shared.tell_waiting(state);
+    drop(over);
     for caller in callers {
         let outcome = outcome.clone();
         caller.send(outcome.map(|()| Words::Floats(Vec::new())));
