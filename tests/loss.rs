@@ -214,8 +214,8 @@ fn writes_that_wait_take_no_data_from_those_before_them() {
             destroy(&gpu);
             assert!(is_right(1, ask(&urgent, 1).wait()));
         };
-        let [part, whole, given_up] = [4, 2, 2].map(|count| {
-            let tensor = gpu.tensor(&[1.0, 2.0, 3.0, 4.0][..count], &[count as u32]);
+        let [part, whole, given_up] = [4_u32, 2, 2].map(|count| {
+            let tensor = gpu.tensor(&[1.0, 2.0, 3.0, 4.0][..count as usize], &[count]);
             tensor.expect("its shape")
         });
         let before = [&part, &whole, &given_up].map(|tensor| gpu.read(tensor));

@@ -162,8 +162,19 @@ impl Held {
                     waiting: session.waiting_calls(),
                     kept: state.residents.kept(),
                 };
-                session.clear(number, self.vectors.device().page_words(page))?;
-                self.insert_again(state, page, &known, now);
+                // Searches that wait read the page behind what comes back.
+                session.begin_restoration();
+                let made = session.clear(number, self.vectors.device().page_words(page));
+                let lost = self.lost.len();
+                if made.is_ok() {
+                    self.insert_again(state, page, &known, now);
+                }
+                let session = &mut state.driver.session;
+                session.end_restoration();
+                if self.lost.len() > lost {
+                    session.refuse_readers(number);
+                }
+                made?;
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use super::Session;
 use super::in_flight::InFlight;
 use super::payload::{Batch, Call};
 use super::scatter::{Acceptance, Sent};
-use super::writes::{Refused, writers};
+use super::writes::{Answered, Refused, writers};
 use crate::batch::Ticket;
 use crate::device::Device;
 use crate::error::Error;
@@ -21,6 +21,10 @@ const GONE: &str = "calls wrote it, and its device is gone; write all of it, or 
 /// Why a tensor cannot be read that no call has written since it got its place on the device.
 const EMPTY: &str =
     "no call has written it on this device yet; compute it again, or write all of it";
+
+/// Why a tensor cannot be read that is there again in part.
+const SHORT: &str =
+    "some of what calls wrote to it is gone; remove that from its index, and call again";
 
 impl<D: Device> Session<D> {
     /// Notes that a tensor has room for so many words, and no words yet.
@@ -63,6 +67,16 @@ impl<D: Device> Session<D> {
         }
         self.metrics.rejected += tickets.len() as u64;
         tickets
+    }
+
+    /// Refuses the calls that wait to be sent and read a tensor, which lacks something that calls
+    /// wrote to it.
+    pub fn refuse_readers(&mut self, tensor: u32) {
+        let tickets = self.give_up_readers(tensor);
+        if !tickets.is_empty() {
+            let outcome = Err(Error::TensorLost(SHORT.into()));
+            self.answered.push(Answered { tickets, outcome });
+        }
     }
 
     /// Refuses the calls of a batch that is about to be sent which read a lost tensor, unless a

@@ -108,6 +108,11 @@ impl Core {
         self.inner.session().heal(tensor);
     }
 
+    /// Refuses the waiting calls that read a tensor, a part of which is lost.
+    pub fn refuse_readers(&self, tensor: u32) {
+        self.inner.session().refuse_readers(tensor);
+    }
+
     /// Whether readers of a tensor are refused because its words are lost.
     pub fn is_lost(&self, tensor: u32) -> bool {
         self.inner.session().is_tensor_lost(tensor)

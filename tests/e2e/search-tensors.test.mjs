@@ -296,6 +296,47 @@ test("after a loss vectors come back as their tensors do, or are named", () =>
     assert.ok(report.order && report.last);
   }));
 
+test("searches that wait for another device find all vectors, or are refused", () =>
+  onPage(async (page) => {
+    const told = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu", flush: "manual" });
+      const dim = 8;
+      const told = [];
+      for (const keep of [true, false]) {
+        const index = gpu.index({ dim, metric: "dot" });
+        const parts = [1, 2].map((scale) =>
+          gpu
+            .tensor(search.floats(3 * dim, 5), [3, dim])
+            .scale(scale)
+            .compute({ keep: keep || scale === 1 }),
+        );
+        gpu.flush();
+        for (const part of await Promise.all(parts)) index.add(part);
+        const query = search.floats(dim, 5);
+        const first = index.search(query, 6);
+        gpu.flush();
+        const { ids } = await first;
+        const waiting = index.search(query, 6).then(
+          (found) => `${found.ids.length} vectors, ${found.ids[0] === ids[0]}`,
+          ({ code }) => code,
+        );
+        await lose(gpu);
+        gpu.flush();
+        told.push(await waiting, String([...index.lost]));
+        index.remove([...index.lost]);
+        const last = index.search(query, index.size);
+        gpu.flush();
+        told.push(`${(await last).ids.length} vectors`);
+        index.dispose();
+      }
+      return told;
+    });
+    assert.deepEqual(told, [
+      ...["6 vectors, true", "", "6 vectors"],
+      ...["device-lost", "3,4,5", "3 vectors"],
+    ]);
+  }));
+
 test("what is added while there is no device is on the next one", () =>
   onPage(async (page) => {
     const { ids, lost } = await page.evaluate(async () => {

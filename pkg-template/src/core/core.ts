@@ -144,6 +144,8 @@ export interface Core {
   clear(tensor: number, words: number): number;
   /** Calls may read a tensor again that went with a device: its words are all there. */
   heal(tensor: number): void;
+  /** Refuses the waiting calls that read a tensor, a part of which is lost. */
+  refuse_readers(tensor: number): void;
   /** Whether calls that read a tensor are refused, because its words are lost. */
   is_lost(tensor: number): boolean;
   /** Uploads some words of a tensor that is not packed, from word `at` on. */

@@ -108,7 +108,7 @@ export class DeviceVectors {
   mend(): void {
     if (this.store.isLost) return;
     const pages = this.store.lostPages();
-    if (pages.length > 0) this.rebuild(pages);
+    if (pages.length > 0) this.remake(pages);
     if (this.uncleared.size > 0) this.clearPlaces([...this.uncleared]);
   }
 
@@ -117,10 +117,16 @@ export class DeviceVectors {
     const pages = this.store.devicePages.map((_, page) => page);
     if (pages.length === 0) return;
     this.uncleared.clear();
+    this.remake(pages);
+  }
+
+  /** Makes pages anew, in front of the searches that wait. */
+  private remake(pages: readonly number[]): void {
     let made: readonly number[] = [];
     this.calls.residents.restoreFirst(() => (made = this.rebuild(pages)));
-    // Searches of an index with lost vectors are refused by `check`.
     this.store.heal(made);
+    // Searches to come are refused by `check`.
+    if (this.lost.size > 0) this.store.refuseReaders();
   }
 
   /** Brings all vectors to the page. */

@@ -107,6 +107,15 @@ export class IndexStore implements PageUploader {
     });
   }
 
+  /** Refuses the searches that wait: they would find less than there was when they were called. */
+  refuseReaders(): void {
+    const { core } = this.stores;
+    if (core === undefined) return;
+    this.stores.ask(() => {
+      for (const page of this.devicePages) core.refuse_readers(page);
+    });
+  }
+
   /** The device pages whose readers the core refuses. */
   lostPages(): number[] {
     const { core } = this.stores;

@@ -89,7 +89,7 @@ export type Order =
     ]
   | readonly ["allocate" | "clear", number: number, words: number]
   | readonly ["patch", number: number, at: number, data: Uint32Array]
-  | readonly ["heal" | "release" | "fence", number: number]
+  | readonly ["heal" | "refuse_readers" | "release" | "fence", number: number]
   | readonly ["abort", ticket: number]
   | readonly ["send", sending: Sending]
   | readonly ["measure", on: boolean]

@@ -180,6 +180,10 @@ export class RemoteCore implements Core {
     return 0;
   }
 
+  refuse_readers(tensor: number): void {
+    this.ask(["refuse_readers", tensor]);
+  }
+
   heal(tensor: number): void {
     this.ask(["heal", tensor]);
   }

@@ -210,6 +210,8 @@ export class Replay implements Replaying {
         const [, page, word, data] = order;
         return this.place(page, (number) => core.patch(number, word, data));
       }
+      case "refuse_readers":
+        return core.refuse_readers(this.tensors.get(order[1])!.number);
       case "heal":
         return core.heal(this.tensors.get(order[1])!.number);
       case "release":
