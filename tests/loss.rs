@@ -8,13 +8,13 @@ mod engines;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use engines::{in_time, manual, open};
+use engines::{in_time, manual, open, open_as};
 use framebatch::device::Engine;
-use framebatch::{BatchConfig, Call, Code, DeviceEvent, EngineChoice, Error, Gpu};
+use framebatch::{BatchConfig, Call, Code, Config, DeviceEvent, EngineChoice, Error, Gpu};
 use framebatch::{Preset, Priority};
 use pollster::block_on;
 
@@ -249,5 +249,40 @@ fn writes_that_wait_take_no_data_from_those_before_them() {
         let codes = gone.map(|call| call.wait().map_err(|error| error.code()));
         let lost = Err(Code::DeviceLost);
         assert_eq!(codes, [lost.clone(), lost, Ok(vec![1.0, 2.0])]);
+    });
+}
+
+/// A listener may be the last who holds the session, on whatever thread it is called.
+#[test]
+fn a_listener_ends_its_session() {
+    in_time(|| {
+        for at in [DeviceEvent::Lost, DeviceEvent::Restored] {
+            let gpu = open_as(Config {
+                engine: EngineChoice::Gpu,
+                batch: manual(),
+                stall_ms: Some(f64::INFINITY),
+                ..Config::default()
+            });
+            let call = ask(&gpu, 1);
+            let device = gpu.wgpu_device().expect("it has a GPU").clone();
+            let held = Arc::new(Mutex::new(None));
+            let own = Arc::clone(&held);
+            let (sender, over) = mpsc::channel();
+            let listener = gpu.on_device(move |event| {
+                if *event == at {
+                    drop(own.lock().expect("nobody panics").take());
+                    sender.send(()).expect("the test listens");
+                }
+            });
+            device.destroy();
+            held.lock().expect("nobody panics").insert(gpu).flush();
+            over.recv().expect("told");
+            let ended = call.wait();
+            assert!(
+                ended
+                    .is_err_and(|error| [Code::Disposed, Code::DeviceLost].contains(&error.code()))
+            );
+            drop(listener);
+        }
     });
 }

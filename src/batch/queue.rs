@@ -360,10 +360,11 @@ impl<W, P, F> Queue<W, P, F> {
         normal.chain(self.tiers.batches_mut())
     }
 
-    /// Every batch, waiting or in flight.
+    /// Every batch: waiting, interrupted by calls that restore, or in flight.
     pub fn batches(&self) -> impl Iterator<Item = &Batch<W, P>> {
         let flying = self.in_flight.iter().map(|flying| &flying.batch);
-        flying.chain(self.waiting())
+        let interrupted = self.interrupted.iter().map(|interrupted| &interrupted.open);
+        flying.chain(self.waiting()).chain(interrupted)
     }
 
     /// Calls that wait to be sent, and their bytes.

@@ -65,8 +65,9 @@ impl Drop for Owner {
     fn drop(&mut self) {
         self.shared.close(&Error::Disposed);
         match &self.worker {
-            // A task that the worker woke may drop the last handle on the worker's own thread.
-            Some(worker) if worker.is_current() => {}
+            // A listener, or a task that was woken, may drop the last handle on a thread that the
+            // worker waits for, or that is the worker's own.
+            Some(_) if platform::is_lasting() => {}
             // A GPU that stalls may keep the worker for ever, so this wait has an end.
             Some(worker) => {
                 worker.wait(self.shared.longest_end());

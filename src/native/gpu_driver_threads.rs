@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
+use std::thread;
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -36,37 +36,31 @@ pub(super) struct Task {
 
 #[derive(Debug)]
 struct State {
-    progress: Mutex<Progress>,
+    has_ended: Mutex<bool>,
     ended: Condvar,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
-    Waits,
-    Runs(ThreadId),
-    Ended,
+/// Whether the calling thread is one of the pool. These wait for no job of another session's or of
+/// their own: the job may wait for them.
+pub(super) fn is_lasting() -> bool {
+    IS_LASTING.get()
 }
 
 impl Task {
-    /// Whether the calling thread runs this job.
-    pub(super) fn is_current(&self) -> bool {
-        *self.state.lock() == Progress::Runs(thread::current().id())
-    }
-
     /// Waits until the job has ended, `longest` at most; whether it has ended.
     pub(super) fn wait(&self, longest: Duration) -> bool {
-        let is_at_work = |progress: &mut Progress| *progress != Progress::Ended;
-        let progress = self.state.lock();
+        let has_ended = self.state.lock();
         let ended = &self.state.ended;
-        let waited = ended.wait_timeout_while(progress, longest, is_at_work);
-        let (progress, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        *progress == Progress::Ended
+        let waited = ended.wait_timeout_while(has_ended, longest, |has_ended| !*has_ended);
+        let (has_ended, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *has_ended
     }
 }
 
 impl State {
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        let has_ended = self.has_ended.lock();
+        has_ended.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -77,14 +71,13 @@ impl State {
 /// [`Error::Fatal`] where the system gives no thread for it.
 pub(super) fn spawn(job: impl FnOnce() + Send + 'static) -> Result<Task, Error> {
     let state = Arc::new(State {
-        progress: Mutex::new(Progress::Waits),
+        has_ended: Mutex::new(false),
         ended: Condvar::new(),
     });
     let own = Arc::clone(&state);
     hand_over(Box::new(move || {
-        *own.lock() = Progress::Runs(thread::current().id());
         let outcome = catch_unwind(AssertUnwindSafe(job));
-        *own.lock() = Progress::Ended;
+        *own.lock() = true;
         own.ended.notify_all();
         drop(outcome); // A job whose panic matters catches it itself.
     }))?;
@@ -180,7 +173,7 @@ mod tests {
         for task in tasks {
             let task = task.expect("a thread");
             task.wait(Duration::MAX);
-            assert_eq!(*task.state.lock(), Progress::Ended);
+            assert!(*task.state.lock());
         }
         let first = run(|| thread::current().id()).expect("a thread");
         assert_ne!(first, thread::current().id());
@@ -196,8 +189,8 @@ mod tests {
         let panic = caught.expect_err("it goes on here");
         assert_eq!(panic.downcast_ref(), Some(&"planned"));
         let task = spawn(|| panic!("planned")).expect("a thread");
-        task.wait(Duration::MAX);
-        assert!(!task.is_current());
+        assert!(task.wait(Duration::MAX));
+        assert!(!is_lasting() && run(is_lasting).is_ok_and(|here| here));
         assert_eq!(pollster::block_on(enter(|| 7)).ok(), Some(7));
     }
 
@@ -209,7 +202,7 @@ mod tests {
         });
         let task = task.expect("a thread");
         task.wait(Duration::from_millis(10));
-        assert_ne!(*task.state.lock(), Progress::Ended);
+        assert!(!*task.state.lock());
         drop(sender);
         task.wait(Duration::MAX);
     }

@@ -9,7 +9,7 @@ pub(super) use std::thread;
 
 pub(super) use pollster::block_on;
 
-pub(super) use super::gpu_driver_threads::{Task, enter, run, spawn};
+pub(super) use super::gpu_driver_threads::{Task, enter, is_lasting, run, spawn};
 pub(super) use crate::device::{AnyDevice, Gpu};
 
 use std::future::poll_fn;

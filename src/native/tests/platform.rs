@@ -108,13 +108,17 @@ impl Clock {
 
 /// A job, to be waited for.
 #[derive(Debug)]
-pub(super) struct Task(Mutex<Option<thread::JoinHandle<()>>>, thread::ThreadId);
+pub(super) struct Task(Mutex<Option<thread::JoinHandle<()>>>);
+
+shuttle::thread_local! {
+    static IS_LASTING: Cell<bool> = const { Cell::new(false) };
+}
+
+pub(super) fn is_lasting() -> bool {
+    IS_LASTING.with(Cell::get)
+}
 
 impl Task {
-    pub(super) fn is_current(&self) -> bool {
-        thread::current().id() == self.1
-    }
-
     /// Waits without a limit: the model never times out.
     pub(super) fn wait(&self, _: Duration) -> bool {
         let thread = self.0.lock().unwrap().take();
@@ -127,9 +131,11 @@ impl Task {
 
 /// Threads of a model end with its run, so each job has one of its own.
 pub(super) fn spawn(job: impl FnOnce() + Send + 'static) -> Result<Task, Error> {
-    let thread = thread::spawn(job);
-    let id = thread.thread().id();
-    Ok(Task(Mutex::new(Some(thread)), id))
+    let thread = thread::spawn(move || {
+        IS_LASTING.with(|is_lasting| is_lasting.set(true));
+        job();
+    });
+    Ok(Task(Mutex::new(Some(thread))))
 }
 
 /// No GPU driver is entered in the model.

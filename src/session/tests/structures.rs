@@ -133,3 +133,19 @@ fn a_call_as_large_as_the_last_is_refused_where_it_no_longer_fits() {
     let error = session.submit(&again, NOW).unwrap_err();
     assert_eq!(error.code(), Code::LimitExceeded);
 }
+
+#[test]
+fn a_structure_given_up_while_calls_restore_is_there_for_the_calls_they_interrupted() {
+    let mut session = session(1 << 20);
+    let recipe = structure(&mut session, 5);
+    let ticket = ask_row(&mut session, recipe, 5).ticket;
+    session.begin_restoration();
+    session.forget([recipe]);
+    // The number of a structure that is gone would be given to the next.
+    let other = structure(&mut session, 7);
+    assert_ne!(other, recipe);
+    session.end_restoration();
+    let sent = launch(&mut session);
+    let settlement = land(&mut session, sent);
+    assert_eq!(values(&settlement), [(ticket, vec![5.0; 5])]);
+}
