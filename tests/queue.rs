@@ -6,14 +6,17 @@
 mod engines;
 mod stall;
 
+use std::pin::pin;
 use std::sync::mpsc;
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
 use engines::{in_time, manual, open};
 use framebatch::{
-    BatchConfig, Call, Capacity, Code, Config, EngineChoice, Gpu, Overflow, Policy, Preset,
+    Axes, BatchConfig, Call, Capacity, Code, Config, EngineChoice, Gpu, Overflow, Policy, Preset,
 };
+use pollster::block_on;
 use stall::Stall;
 
 /// A session that takes three calls and sends when told, or when full.
@@ -270,6 +273,63 @@ fn a_longest_wait_ends_while_the_device_is_busy() {
             for call in busy {
                 assert_eq!(call.wait().unwrap(), large);
             }
+        }
+    });
+}
+
+/// Whether a call whose longest wait is over is sent while a product of matrices of this size is
+/// still computed.
+fn is_sent_meanwhile(policy: Policy, size: u32) -> bool {
+    let batch = BatchConfig {
+        policy,
+        max_wait: Some(1.0),
+        min_batch_size: 100,
+        ..Preset::Eager.config()
+    };
+    let gpu = open(EngineChoice::Gpu, batch);
+    let side = gpu.tensor(&vec![0.5; (size * size) as usize], &[size; 2]);
+    let side = side.expect("its shape");
+    let product = || {
+        let mut batch = gpu.batch();
+        let x = batch.tensor(&side).expect("its own");
+        let y = batch.matmul(x, x).expect("it is square");
+        let y = batch.sum(y, Axes::ALL).expect("floats");
+        batch.keep(y).expect("its own");
+        batch
+    };
+    let submits = || gpu.stats().device.submits;
+    for _ in 0..2 {
+        block_on(product().execute()).expect("kernels are compiled");
+        ask(&gpu, 2.0).wait().expect("likewise");
+    }
+    let before = submits();
+    let mut batch = product();
+    let mut long = pin!(batch.execute());
+    while submits() == before {
+        thread::yield_now();
+    }
+    let before = submits();
+    let behind = ask(&gpu, 3.0);
+    let mut context = Context::from_waker(Waker::noop());
+    let mut is_over = false;
+    while submits() == before && !is_over {
+        is_over = long.as_mut().poll(&mut context).is_ready();
+        thread::yield_now();
+    }
+    let is_sent = !is_over && long.as_mut().poll(&mut context).is_pending();
+    assert_eq!(behind.wait().expect("computed behind it"), [3.0]);
+    is_sent
+}
+
+#[test]
+fn batches_are_sent_while_another_is_awaited() {
+    in_time(|| {
+        for policy in [Policy::Auto, Policy::Eager] {
+            let mut sizes = [256, 512, 1024, 2048].into_iter();
+            assert!(
+                sizes.any(|size| is_sent_meanwhile(policy, size)),
+                "{policy:?}"
+            );
         }
     });
 }

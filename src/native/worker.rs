@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::arrival::arrive;
+use super::arrival::{Arrival, arrive, wait};
 use super::calibration;
 use super::compiles;
 use super::delivery::{Delivery, Part};
@@ -22,7 +22,7 @@ use super::state::State;
 use super::state_lock::Guard;
 use super::supervision::supervise;
 use super::watch;
-use crate::batch::{BatchId, Millis};
+use crate::batch::{BatchId, Due, Millis};
 use crate::device::{Flight, Generation};
 use crate::driver::{Landing, News, Work};
 use crate::error::Error;
@@ -224,14 +224,20 @@ impl Worker<'_> {
         }));
     }
 
-    /// Awaits a chunk, and settles its calls.
-    fn land(&mut self, sent: Sent) {
+    /// Awaits a chunk, and settles its calls. What is to be sent meanwhile goes first.
+    fn land(&mut self, mut sent: Sent) {
         let (shared, generation) = (self.shared, sent.generation);
-        let arrived = arrive(shared, sent.flight, |state, now| {
-            check_loss(state, generation, now)
+        let arrival = wait(shared, &mut sent.flight, |state, now| {
+            if let Some(why) = check_loss(state, generation, now) {
+                return Some(Arrival::Landed(Err(why)));
+            }
+            let due = state.driver.session.due(now);
+            matches!(due, Due::Now | Due::TaskEnd).then_some(Arrival::Interrupted)
         });
-        let Some(outcome) = arrived else {
-            return; // The session is closed, which rejects the calls.
+        let outcome = match arrival {
+            Arrival::Landed(outcome) => outcome,
+            Arrival::Closed => return, // That rejects the calls.
+            Arrival::Interrupted => return self.flights.push_front(sent),
         };
         let mut state = shared.lock();
         let landing = Landing {
