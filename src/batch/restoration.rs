@@ -40,7 +40,7 @@ impl<W, P, F> Queue<W, P, F> {
     }
 
     /// Whether calls that restore wait, for their turn or for their kernels.
-    pub(super) fn has_restoring(&self) -> bool {
+    pub fn has_restoring(&self) -> bool {
         let mut waiting = self.sealed.iter().chain(&self.parked);
         waiting.any(|batch| batch.is_restoring && !batch.is_empty())
     }

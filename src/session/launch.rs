@@ -46,8 +46,8 @@ impl<D: Device> Session<D> {
         if self.is_stopped() {
             return None;
         }
-        // What is urgent goes before what waited for a kernel.
-        let resumed = match self.queue.has_high() {
+        // What is urgent goes before what waited for a kernel, but not before what restores.
+        let resumed = match self.queue.has_high() && !self.queue.has_restoring() {
             true => None,
             false => self.resume(now),
         };

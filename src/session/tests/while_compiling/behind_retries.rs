@@ -69,3 +69,43 @@ fn a_parked_restoration_goes_before_calls_that_go_again() {
     let settlement = land(&mut session, sent);
     assert_eq!(settlement.answers[0].ticket, again);
 }
+
+#[test]
+fn a_parked_restoration_goes_before_calls_of_high_priority() {
+    let (mut session, mut works) = (compiling_gpu(), Vec::new());
+    let pose = pose(&mut session);
+    session.lose(session.generation());
+    let next = Frail::new(1 << 20).gpu().compiling();
+    session.replace_device(next, NOW);
+    fill(&mut session, pose);
+    session.begin_restoration();
+    let restored = written(&mut session, pose, 5.0);
+    session.end_restoration();
+    assert_eq!(session.give_up_unreadable(), []);
+    assert!(session.launch(NOW).is_none(), "its kernel is compiled");
+    // A call that has nothing to do with what restores.
+    let (recipe, _) = structure(&mut session, 0);
+    let room: &mut [f32] = bytemuck::cast_slice_mut(session.room(8).expect("room"));
+    room[..8].copy_from_slice(&[[0.0; 4], [2.0; 4]].concat());
+    let submission = Submission {
+        recipe,
+        rows: 4,
+        scalar: 0.5_f32.to_bits(),
+        key: None,
+    };
+    let high = session.submit_with(Priority::High, None, &submission, NOW);
+    let high = high.expect("taken").ticket;
+    let mut settlements = Vec::new();
+    for _ in 0..4 {
+        works.extend(session.compiles());
+        while !works.is_empty() {
+            compile(&mut session, &mut works, None);
+        }
+        while let Some(sent) = session.launch(NOW) {
+            settlements.push(land(&mut session, sent));
+        }
+    }
+    assert_eq!(told(&mut session), [(restored, Ok(()))]);
+    assert_eq!(result_of(&settlements, high), [1.0; 4]);
+    assert_eq!(session.pending(), 0);
+}
