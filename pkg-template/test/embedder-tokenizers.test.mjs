@@ -59,6 +59,35 @@ test("pairs are split by the file of tokenizers, too", async () => {
   assert.equal(tokenizersFile.held, held);
 });
 
+test("templates other than BERT's are followed by the file of tokenizers", async () => {
+  const { gpu } = await manual();
+  const special = (id, type_id = 0) => ({ SpecialToken: { id, type_id } });
+  const text = (id, type_id = 0) => ({ Sequence: { id, type_id } });
+  const [cls, sep] = ["[CLS]", "[SEP]"].map((id) => special(id));
+  const one = [cls, text("A"), sep];
+  const cases = [
+    // The template of one text, that of a pair, and whether the file is needed.
+    [one, undefined, false],
+    [one, [], false],
+    [one, [...one, text("B", 1), special("[SEP]", 1)], false],
+    [one, [...one, text("B"), sep], true],
+    [one, [...one, sep, text("B", 1), special("[SEP]", 1)], true],
+    [[cls, text("A", 1), sep], undefined, true],
+    [[cls, text("A"), sep, sep], undefined, true],
+    [[special("<s>"), text("A"), sep], undefined, true],
+  ];
+  for (const [single, pair, isNeeded] of cases) {
+    const post_processor = { type: "TemplateProcessing", single, pair };
+    const added_tokens = [{ content: "<s>", id: 7 }];
+    const file = json({ ...TOKENIZER, post_processor, added_tokens });
+    const { length } = tokenizersFile.finished;
+    const embedder = await gpu.embedder(folder({ "tokenizer.json": file }));
+    const about = JSON.stringify([single, pair]);
+    assert.equal(tokenizersFile.finished.length > length, isNeeded, about);
+    embedder.dispose();
+  }
+});
+
 test("a text without tokens is refused at its place", async () => {
   const { gpu } = await manual();
   const embedder = await gpu.embedder(folder(unigram()));

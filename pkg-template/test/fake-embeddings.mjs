@@ -146,8 +146,6 @@ class Folder extends Tenant {
     if (config.model_type === undefined) {
       throw wrong("config.json: model_type must be a string, got nothing");
     }
-    const sentence = this.files.get("sentence_bert_config.json");
-    if (sentence?.max_seq_length === undefined) wanted.push(SETTINGS);
     const [, pooling] = this.files.get("modules.json") ?? [];
     if (pooling !== undefined) {
       if (!/^[\w-]+([./][\w-]+)*$/.test(pooling.path)) {
@@ -176,7 +174,7 @@ const wrong = (message) => ({ code: "invalid-input", message });
 const SETTINGS = "tokenizer_config.json";
 const MODULES = [
   ...["modules.json", "sentence_bert_config.json"],
-  "config_sentence_transformers.json",
+  ...["config_sentence_transformers.json", SETTINGS],
 ];
 
 class Encoder extends Tenant {

@@ -6,7 +6,7 @@ use super::batch_metrics::{Outline, Timing};
 use super::payload::{Computation, Payload};
 use super::router::Group;
 use super::scatter::{Acceptance, Sent};
-use crate::batch::{self, Millis};
+use crate::batch::{self, Millis, Ticket};
 use crate::device::{Engine, Generation};
 use crate::plan::Chunk;
 
@@ -80,12 +80,14 @@ impl InFlight {
     /// What the batch metrics tell of this batch.
     pub(super) fn outline(&self, engine: Engine) -> Outline {
         let calls = self.batch.calls();
+        let older = |a: Ticket, b: Ticket| if b.is_before(a) { b } else { a };
+        let newer = |a: Ticket, b: Ticket| if a.is_before(b) { b } else { a };
         let tickets = || calls.iter().map(|call| call.ticket);
         let mut chunks = self.way.chunks.iter();
         Outline {
             id: self.batch.id,
-            first: tickets().min().unwrap_or_default(),
-            last: tickets().max().unwrap_or_default(),
+            first: tickets().reduce(older).unwrap_or_default(),
+            last: tickets().reduce(newer).unwrap_or_default(),
             calls: calls.len(),
             items: calls.iter().map(|call| call.request.items).sum(),
             failed: self.batch.payload.failed,

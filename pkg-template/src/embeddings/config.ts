@@ -56,9 +56,7 @@ const USUAL = [
 
 /** Begins to read what will be asked for. */
 export async function prefetch(folder: Folder, task: Task): Promise<void> {
-  const names = task.isReranker
-    ? [USUAL[0], USUAL[3], USUAL[4]]
-    : USUAL.slice(0, 4);
+  const names = task.isReranker ? [USUAL[0], USUAL[3], USUAL[4]] : USUAL;
   await Promise.all(names.map((name) => readBytes(folder, name)));
 }
 

@@ -252,6 +252,10 @@ function ofTokenizer(fields: Fields): Vocabulary {
   const [first, last] = endsOf(fields.get("post_processor"));
   const words = model.object("vocab");
   if (words === undefined) throw model.wrong("vocab", "is missing");
+  for (const end of [first, last]) {
+    if (words.get(end) !== undefined) continue;
+    throw unsupported(`${WHOLE}: '${end}' is no word of the vocabulary`);
+  }
   return {
     ...linesOf(model, model.get("vocab") as Record<string, unknown>),
     prefix: model.text("continuing_subword_prefix", "##"),
@@ -325,6 +329,16 @@ function linesOf(
   return { lines: Array.from(lines).join("\n"), tokens: lines.length };
 }
 
+/** The pieces of a template, each with the type of its tokens. */
+function piecesOf(template: unknown): string {
+  const pieces = Array.isArray(template) ? template : [];
+  const shown = pieces.map((piece) => {
+    const of = within(piece, "SpecialToken") ?? within(piece, "Sequence");
+    return `${String(within(of, "id"))} ${String(within(of, "type_id"))}`;
+  });
+  return shown.join(", ");
+}
+
 /** What a file puts before and behind one text. */
 function endsOf(processor: unknown): [string, string] {
   const type = within(processor, "type");
@@ -332,14 +346,16 @@ function endsOf(processor: unknown): [string, string] {
   if (type === "BertProcessing") {
     ends = ["cls", "sep"].map((name) => within(processor, name, 0));
   } else if (type === "TemplateProcessing") {
-    const single = within(processor, "single");
-    const isOne =
-      Array.isArray(single) &&
-      single.length === 3 &&
-      within(single, 1, "Sequence", "id") === "A";
-    if (isOne) {
-      ends = [0, 2].map((at) => within(single, at, "SpecialToken", "id"));
-    }
+    const [single, pair] = ["single", "pair"].map((of) =>
+      piecesOf(within(processor, of)),
+    );
+    const [first, last] = [0, 2].map((at) =>
+      within(processor, "single", at, "SpecialToken", "id"),
+    );
+    const one = `${first} 0, A 0, ${last} 0`;
+    // A file without pairs is no reranker's.
+    const isUsual = [`${one}, B 1, ${last} 1`, ""].includes(pair);
+    if (single === one && isUsual) ends = [first, last];
   }
   if (ends.length === 2 && ends.every((end) => typeof end === "string")) {
     return ends as [string, string];

@@ -334,9 +334,8 @@ pub(super) fn texts(files: &Files) -> Result<Texts, Stop> {
         processed = max_length(&fields)?;
     }
     // Without `max_seq_length` the tokenizer's own limit counts, as in sentence-transformers.
-    if texts.limit.is_none() {
-        texts.limit = tokenizer_limit(files)?;
-    }
+    let of_tokenizer = tokenizer_limit(files)?;
+    texts.limit = texts.limit.or(of_tokenizer);
     let limits = [texts.limit, processed];
     texts.limit = limits.into_iter().flatten().min();
     Ok(texts)
@@ -352,7 +351,7 @@ fn max_length(fields: &Fields<'_>) -> Result<Option<u32>, Error> {
     }
 }
 
-/// The most tokens of a text by the settings of the tokenizer.
+/// The most tokens of a text by the settings of the tokenizer, which must cut a longer one's end.
 pub(super) fn tokenizer_limit(files: &Files) -> Result<Option<u32>, Stop> {
     match files.object(TOKENIZER)? {
         Some(fields) => {

@@ -102,7 +102,7 @@ fn describe(files: &Files, task: Task) -> Result<Description, Stop> {
 }
 
 fn embedder(files: &Files, dimensions: Option<u32>) -> Result<Description, Stop> {
-    files.want(&[CONFIG, MODULES, SENTENCE, PROMPTS])?;
+    files.want(&[CONFIG, MODULES, SENTENCE, PROMPTS, TOKENIZER])?;
     let texts = encoder::texts(files)?;
     let encoder = encoder::encoder(&config(files)?, texts.limit)?;
     let config = modules::behind(files, encoder, dimensions)?;

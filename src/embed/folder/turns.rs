@@ -18,7 +18,7 @@ pub(super) fn one(json: &Fields<'_>, name: &str, usual: f64, size: u32) -> Resul
     json.only_number("rotary_emb_fraction", 1.0)?;
     json.only_number("partial_rotary_factor", 1.0)?;
     if let Some(parameters) = json.object(PARAMETERS)? {
-        return rotation(&parameters, usual, size);
+        return rotation(&parameters, base(json, name, usual)?, size);
     }
     let plain = Rotation {
         theta: base(json, name, usual)?,
@@ -58,6 +58,11 @@ impl Kinds {
         [all, near]: [Heads; 2],
     ) -> Result<[Rotation; 2], Error> {
         let parameters = json.object(PARAMETERS)?;
+        let is_by_kind = |of: &Fields<'_>| [ALL, NEAR].iter().any(|kind| of.get(kind).is_some());
+        if parameters.as_ref().is_some_and(|of| !is_by_kind(of)) {
+            let known = "only parameters by \"full_attention\" and \"sliding_attention\" are known";
+            return Err(json.unknown(PARAMETERS, known));
+        }
         let one = |kind: &str, (name, usual): (&str, f64), Heads { size, .. }: Heads| {
             let plain = Rotation {
                 theta: base(json, name, usual)?,
@@ -136,10 +141,8 @@ fn rotation(fields: &Fields<'_>, usual: f64, size: u32) -> Result<Rotation, Erro
         theta: base(fields, "rope_theta", usual)?,
         scale: 1.0,
     };
-    match fields.text("rope_type")? {
-        None | Some("default") => Ok(plain),
-        Some(_) => scaled(fields, plain, size),
-    }
+    fields.only_number("partial_rotary_factor", 1.0)?;
+    scaled(fields, plain, size)
 }
 
 /// A rotation for texts that are longer than those that a model was first trained with: a slower one

@@ -30,7 +30,8 @@ pub(super) struct AddedTokens {
     firsts: Vec<bool>,
 }
 
-/// A token that is added to a vocabulary; that whose content comes first is the greatest.
+/// A token that is added to a vocabulary; that whose content comes first is the greatest, and of
+/// equal ones that with the lowest id.
 pub(super) struct Token {
     pub(super) content: String,
     pub(super) id: u32,
@@ -39,7 +40,8 @@ pub(super) struct Token {
 
 impl Ord for Token {
     fn cmp(&self, other: &Token) -> Ordering {
-        other.content.cmp(&self.content)
+        let by_content = other.content.cmp(&self.content);
+        by_content.then_with(|| other.id.cmp(&self.id))
     }
 }
 
@@ -51,7 +53,7 @@ impl PartialOrd for Token {
 
 impl PartialEq for Token {
     fn eq(&self, other: &Token) -> bool {
-        self.content == other.content
+        self.cmp(other).is_eq()
     }
 }
 
@@ -72,14 +74,9 @@ impl AddedTokens {
         while let Some(token) = heap.pop() {
             self.tokens.push(token);
         }
-        if let Some(twice) = self
-            .tokens
-            .windows(2)
-            .find(|two| two[0].content == two[1].content)
-        {
-            let problem = ["the token '", &twice[0].content, "' is added twice"].concat();
-            return Err(Error::InvalidInput(problem));
-        }
+        // Normalization may make two tokens one: the first of them is found, as in tokenizers.
+        self.tokens
+            .dedup_by(|next, kept| next.content == kept.content);
         self.firsts = vec![false; 256];
         for token in &self.tokens {
             let Some(first) = token.content.bytes().next() else {

@@ -35,13 +35,7 @@ fn read(task: Task, files: &[(&str, &str)]) -> (Vec<Vec<String>>, Result<Descrip
 #[test]
 fn files_are_asked_for_as_they_are_needed() {
     let (asked, description) = read(EMBED, &[("config.json", BERT)]);
-    assert_eq!(
-        asked,
-        [
-            vec![CONFIG, MODULES, SENTENCE, PROMPTS],
-            vec![TOKENIZER] // Nothing else said how long texts are.
-        ]
-    );
+    assert_eq!(asked, [[CONFIG, MODULES, SENTENCE, PROMPTS, TOKENIZER]]);
     let config = description.unwrap().config;
     assert_eq!((config.max_tokens, config.pooling), (48, Pooling::Mean));
     let modules = r#"[{"type": "Transformer"}, {"type": "Pooling", "path": "a"},
@@ -60,7 +54,7 @@ fn files_are_asked_for_as_they_are_needed() {
     assert_eq!(
         asked,
         [
-            vec![CONFIG, MODULES, SENTENCE, PROMPTS],
+            vec![CONFIG, MODULES, SENTENCE, PROMPTS, TOKENIZER],
             vec!["a/config.json", "b.c/d/config.json"]
         ]
     );
@@ -133,6 +127,27 @@ fn turned(config: &str, x: &str) -> Result<Config, Error> {
     let config = config.replace("\"x\": 0", x);
     let (_, description) = read(EMBED, &[("config.json", &config)]);
     description.map(|description| description.config)
+}
+
+#[test]
+fn parameters_of_rotations_leave_to_other_fields_what_they_do_not_say() {
+    for (x, theta, scale) in [
+        (r#""rope_parameters": {"rope_type": "default"}"#, 1e6, 1.0),
+        (r#""rope_parameters": {"rope_theta": 5000}"#, 5e3, 1.0),
+        (
+            r#""rope_parameters": {"type": "linear", "factor": 8}"#,
+            1e6,
+            0.125,
+        ),
+        (
+            r#""rope_parameters": {"rope_type": "linear", "factor": 8}"#,
+            1e6,
+            0.125,
+        ),
+    ] {
+        let rotation = turned(QWEN, x).unwrap().rotation.unwrap();
+        assert_eq!((rotation.theta, rotation.scale), (theta, scale), "{x}");
+    }
 }
 
 #[test]
@@ -262,7 +277,7 @@ fn longer_texts_turn_at_another_pace() {
 }
 
 /// A configuration, what replaces its field `x`, and what is said.
-const OTHERS: [(&str, &str, &str); 24] = [
+const OTHERS: [(&str, &str, &str); 27] = [
     (
         MODERN,
         "\"norm_bias\": true",
@@ -287,6 +302,21 @@ const OTHERS: [(&str, &str, &str); 24] = [
         MODERN,
         r#""rope_parameters": {"full_attention": {"rope_type": "yarn"}}"#,
         "full_attention: rope_type is \"yarn\", and only \"default\", \"linear\" and \"ntk\" are known",
+    ),
+    (
+        MODERN,
+        r#""rope_parameters": {"rope_type": "linear", "factor": 8}"#,
+        "and only parameters by \"full_attention\" and",
+    ),
+    (
+        QWEN,
+        r#""rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}"#,
+        "rope_parameters: partial_rotary_factor is a number that is not whole",
+    ),
+    (
+        QWEN,
+        r#""rope_parameters": {"type": "yarn", "factor": 8}"#,
+        "rope_parameters: type is \"yarn\"",
     ),
     (
         MODERN,

@@ -73,10 +73,13 @@ fn texts_are_as_long_as_the_least_of_all_limits() {
 
 #[test]
 fn what_would_give_other_vectors_is_refused() {
-    let tokenizer = vec![(
-        "tokenizer_config.json",
-        r#"{"truncation_side": "left"}"#.into(),
-    )];
+    let left = r#"{"truncation_side": "left"}"#;
+    let tokenizer = vec![("tokenizer_config.json", left.into())];
+    let limit = r#"{"max_seq_length": 20}"#;
+    let limited = vec![
+        ("tokenizer_config.json", left.into()),
+        ("sentence_bert_config.json", limit.into()),
+    ];
     for (files, expected) in [
         (
             narrowed(r#", "use_residual": true"#),
@@ -87,6 +90,7 @@ fn what_would_give_other_vectors_is_refused() {
             "module_output_name is \"tokens\"",
         ),
         (tokenizer, "truncation_side is \"left\""),
+        (limited, "truncation_side is \"left\""),
     ] {
         let error = described(EMBED, &files).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
