@@ -115,11 +115,11 @@ const STRIPPED = ["debug", "producers", "target-features"].map(
  * attention by distance, with which MPNet computes, 600 for attention whose heads share keys
  * or are longer than 128 floats, 1,600 for tensors of four bits, 3,700 for products in 16 bits,
  * for results in vectors of four words, and for windows of attention, and 900 for what writes leave
- * behind that were not submitted, and 1,600 for counts of elements where a caller's function computes,
+ * behind that were not submitted, and 2,400 for counts of elements where a caller's function computes,
  * for tensors whose writers a device may still refuse and for searches that wait while pages come
  * back; 1,200 less by an order of functions that compresses better.
  */
-const BUDGET = 312_900;
+const BUDGET = 313_700;
 
 /**
  * The limit with the entry of embeddings: what a page loads before the first embedding. 35,600 of it
@@ -131,15 +131,15 @@ const BUDGET = 312_900;
  * 2,000 for biases that fall with the distance and decoders as rerankers, and 2,200 for 16-bit
  * arithmetic and for rerankers by the logits of words, 4,300 for per-layer embeddings and heads
  * of two sizes in one encoder, 1,200 for limits, cuts and functions that other files than
- * config.json name, and 1,600 of the package.
+ * config.json name, and 2,700 of the package and for what folders say of rotations.
  */
-const EMBEDDINGS_BUDGET = 442_600;
+const EMBEDDINGS_BUDGET = 443_700;
 
 /**
  * The limit of the file that pages load where a model's tokenizer is not WordPiece: some 58,000
  * of code, and 46,000 of tables of characters and of those that read numbers.
  */
-const TOKENIZERS_BUDGET = 105_700;
+const TOKENIZERS_BUDGET = 105_800;
 
 const PAPERS = {
   "pkg-template/README.md": "README.md",

@@ -74,8 +74,13 @@ impl Map {
     /// behind the last element must not be stored where the result has strides, and a caller's
     /// function must not be asked for it.
     pub fn is_counted(&self) -> bool {
+        self.is_strided || self.has_calls()
+    }
+
+    /// Whether the value applies functions of callers.
+    pub fn has_calls(&self) -> bool {
         let mut terms = self.value.terms().iter();
-        self.is_strided || terms.any(|term| matches!(term, Term::Call(..)))
+        terms.any(|term| matches!(term, Term::Call(..)))
     }
 }
 

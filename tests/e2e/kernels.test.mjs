@@ -599,6 +599,29 @@ test("a kernel may be defined and called while the session opens, and in several
     ]);
   }));
 
+test("verify compares what the device was given", () =>
+  onPage(async (page) => {
+    const found = await page.evaluate(async () => {
+      const gpu = await framebatch.open({ engine: "gpu" });
+      const kernel = gpu.kernel({
+        name: "shifted",
+        inputs: { x: "f32" },
+        output: "f32",
+        code: "fn element(x: f32) -> f32 { return x + (params.t - 1e5); }",
+        params: { t: "f32" },
+        cpu: ({ x }, { t }) => x + (t - 1e5),
+      });
+      const x = new Float32Array([1, 2, 3]);
+      // As a float this is 100,000: the device never sees the rest.
+      const params = { t: 100_000.003 };
+      const asked = gpu.verify(kernel, [{ values: { x }, params }]);
+      x.fill(7);
+      params.t = 0;
+      return asked;
+    });
+    assert.deepEqual(found.ok, true, JSON.stringify(found.worst));
+  }));
+
 test("verify finds what the code and its function for the CPU differ in", () =>
   onPage(async (page) => {
     const found = await page.evaluate(async () => {

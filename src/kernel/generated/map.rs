@@ -16,15 +16,16 @@ pub(super) fn body(stage: &Stage, layout: &Layout, map: &Map) -> String {
     let result = if map.is_strided { "u32" } else { "vec4<u32>" };
     let mut text = declare(stage, layout, Reads::Four, result);
     text += "fn compute(entry: u32, i: u32) {\n";
+    text += &lanes(layout, map, "i");
     if map.rank > 0 {
-        let number = "(U(4u * i) + U(0u, 1u, 2u, 3u))";
+        let number = "(U(4u * i) + lanes)";
         coordinates(&mut text, "c", number, map.rank, layout.outer);
     }
     for (load, of) in stage.loads.iter().enumerate() {
         let address = format!("operand(entry, {load}u)");
         if of.access == Access::Flat {
             let bits = quad(of, &format!("{address} / 4u + i"));
-            put!(&mut text, "let v{load} = bitcast<F>({bits});\n");
+            text += &flat_load(load, &bits, map);
             continue;
         }
         let strides = layout.strides[load];
@@ -74,17 +75,45 @@ fn flat_body(stage: &Stage, layout: &Layout, map: &Map) -> String {
 let end = min({VECTORS}u * i + {VECTORS}u, segments[entry + THREADS]);
 for (var k = {VECTORS}u * i; k < end; k++) {{\n"
     );
+    if is_anywhere || map.has_calls() {
+        text += &lanes(layout, map, "k");
+    }
     if is_anywhere {
-        text += "let at = U(4u * k) + U(0u, 1u, 2u, 3u);\n";
+        text += "let at = U(4u * k) + lanes;\n";
     }
     for (load, of) in stage.loads.iter().enumerate().filter(|_| !is_anywhere) {
         let bits = quad(of, &format!("a{load} + k"));
-        put!(&mut text, "let v{load} = bitcast<F>({bits});\n");
+        text += &flat_load(load, &bits, map);
     }
     let rows = stage.loads.len() + stage.scalars.len();
     let value = expr::print(&mut text, &map.value, "t", rows);
     put!(&mut text, "output[to + k] = bitcast<U>({value});\n}}\n}}");
     text
+}
+
+/// Prints the places of a vector's four elements behind its first, of which this is the number. A
+/// function of a caller's computes the last element there is once more in place of those behind it:
+/// of what lies there its loops may have no end.
+fn lanes(layout: &Layout, map: &Map, vector: &str) -> String {
+    let all = "U(0u, 1u, 2u, 3u)";
+    match map.has_calls() {
+        true => format!(
+            "let lanes = min({all}, U(operand(entry, {}u) - 1u - 4u * {vector}));\n",
+            layout.count
+        ),
+        false => format!("let lanes = {all};\n"),
+    }
+}
+
+/// Prints the values of a flat load, at the places of the lanes.
+fn flat_load(load: usize, bits: &str, map: &Map) -> String {
+    match map.has_calls() {
+        true => format!(
+            "let q{load} = bitcast<F>({bits});
+let v{load} = F(q{load}.x, q{load}[lanes.y], q{load}[lanes.z], q{load}[lanes.w]);\n"
+        ),
+        false => format!("let v{load} = bitcast<F>({bits});\n"),
+    }
 }
 
 /// Prints what a function that looks anywhere calls: for each of its inputs what reads an element,

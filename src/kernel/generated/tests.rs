@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use super::source;
-use crate::graph::chain::{Chain, Home};
+use crate::graph::chain::{Chain, Home, Op};
 use crate::graph::shape::Shape;
-use crate::graph::{NodeId, Precision};
+use crate::graph::{CallerFn, FnContent, FnForm, FnInput, NodeId, Precision, ValueType};
 use crate::plan::fuse::fuse;
 use crate::program::Tiles;
 use crate::tensor::DType;
@@ -67,5 +67,52 @@ fn products_in_16_bits_are_valid_and_ask_for_them_where_the_device_has_them() {
                 .validate(&module)
                 .unwrap_or_else(|error| panic!("{tiles:?}: {error:?}"));
         }
+    }
+}
+
+/// A loop of a caller's function may have an end for every element and none for what lies behind
+/// the last one.
+#[test]
+fn functions_of_callers_compute_no_more_than_the_elements_there_are() {
+    let content = FnContent {
+        name: "own".into(),
+        code: "fn element(x: f32) -> f32 { return x; }".into(),
+        form: FnForm::Element,
+        inputs: vec![FnInput {
+            of: ValueType::F32,
+            is_whole: false,
+        }],
+        result: ValueType::F32,
+        max_passes: None,
+        flops: None,
+        params: Vec::new(),
+        told_by: None,
+    };
+    let text = |number| {
+        let beside = CallerFn::beside(number);
+        format!("fn {beside}result(x: f32) -> f32 {{ return x; }}")
+    };
+    let own = CallerFn::define(content, text, None);
+    let shape = Shape::new(&[3, 5]).unwrap();
+    for is_strided in [false, true] {
+        let mut chain = Chain::default();
+        let x = chain.input(shape, DType::F32, Home::Call).unwrap();
+        let x = match is_strided {
+            true => chain.transpose(x, &[]).unwrap(),
+            false => x,
+        };
+        let y = chain.apply(Op::Call(own.clone()), &[x]).unwrap();
+        chain.output(y).unwrap();
+        let (program, sizes) = fuse(&chain);
+        let text = source(&program.stages[0], Tiles::Large, Precision::F32);
+        let lanes = "let lanes = min(U(0u, 1u, 2u, 3u), U(operand(entry, ";
+        assert!(text.contains(lanes), "{text}");
+        assert!(
+            text.contains("lanes)") || text.contains("[lanes.y]"),
+            "{text}"
+        );
+        assert_eq!(sizes.stages[0].words[0], 15, "the count of elements");
+        naga::front::wgsl::parse_str(&text)
+            .unwrap_or_else(|error| panic!("{}", error.emit_to_string(&text)));
     }
 }
