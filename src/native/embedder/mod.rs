@@ -148,8 +148,9 @@ impl Embedder {
     /// `modules.json` with the files that it names, `sentence_bert_config.json` and
     /// `config_sentence_transformers.json` are followed where they are, as
     /// sentence-transformers does. Without `modules.json` embeddings are the mean of
-    /// the tokens, not normalized. Architectures are BERT, RoBERTa, XLM-RoBERTa,
-    /// DistilBERT and MPNet; a model whose tokenizer is none that is known takes
+    /// the tokens, not normalized. Architectures are BERT (with ALiBi too), RoBERTa,
+    /// XLM-RoBERTa, DistilBERT, MPNet, ModernBERT, NomicBERT, GTE, Qwen3, Gemma 3 for
+    /// text and EmbeddingGemma 2; a model whose tokenizer is none that is known takes
     /// [`Embedder::embed_ids`].
     ///
     /// # Errors

@@ -70,9 +70,10 @@ impl Reranker {
     /// or of each of up to 64, `&gpus`. It blocks while it reads.
     ///
     /// `config.json`, `model.safetensors` and a tokenizer must be there, as of [`Embedder::open`].
-    /// Architectures are BERT, RoBERTa and XLM-RoBERTa. As sentence-transformers' `CrossEncoder`
-    /// does, pairs of more tokens than `model_max_length` are cut, the longer text first, and the
-    /// score is the sigmoid of what the head gives, unless `config.json` names another function.
+    /// Architectures are BERT, RoBERTa, XLM-RoBERTa, ModernBERT, GTE and Qwen3. As
+    /// sentence-transformers' `CrossEncoder` does, pairs of more tokens than `model_max_length` are
+    /// cut, the longer text first, and the score is the sigmoid of what the head gives, unless
+    /// `config_sentence_transformers.json`, or else `config.json`, names another function.
     ///
     /// # Errors
     ///
