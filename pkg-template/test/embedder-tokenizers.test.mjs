@@ -89,7 +89,8 @@ test("templates other than BERT's are followed by the file of tokenizers", async
 });
 
 test("a text without tokens is refused at its place", async () => {
-  const { gpu } = await manual();
+  const { gpu, core } = await manual();
+  core.answersAtOnce = true;
   const embedder = await gpu.embedder(folder(unigram()));
   const none = {
     code: "invalid-input",
