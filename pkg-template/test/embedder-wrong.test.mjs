@@ -53,8 +53,13 @@ const WRONG = [
     "the vocabulary has 8 tokens, but vocab_size of config.json is 7",
   ],
   [
-    { "tokenizer.json": json({ ...TOKENIZER, model: { vocab: { a: -1 } } }) },
-    "vocab['a'] must be a whole number below 65537, got -1",
+    {
+      "tokenizer.json": json({
+        ...TOKENIZER,
+        model: { vocab: { "[CLS]": 0, "[SEP]": 1, a: -1 } },
+      }),
+    },
+    "vocab['a'] must be a whole number below 65539, got -1",
   ],
   [{ "model.safetensors": undefined }, "model.safetensors is missing"],
   [

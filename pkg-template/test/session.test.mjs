@@ -225,12 +225,20 @@ test("dispose: what is pending rejects, and so does everything after", async () 
 
 test("dispose while opening: waiting calls reject at once, and the core is given back", async () => {
   const { done } = gate();
+  const { opened } = fake;
+  // In the same task no core is opened at all.
+  const early = shared({ flush: "manual" });
+  const first = lerp(early, 1);
+  await early.dispose();
+  await assert.rejects(first, { code: "disposed" });
   const gpu = shared({ flush: "manual" });
   const promise = lerp(gpu, 1);
+  await settled();
   await gpu.dispose();
   await assert.rejects(promise, { code: "disposed" });
   done();
   await settled();
+  assert.equal(fake.opened, opened + 1);
   assert.deepEqual(
     [fake.core.counts.disposed, fake.core.counts.submits],
     [1, 0],
