@@ -60,7 +60,8 @@ export async function fails(session, options) {
     (error) => error,
   );
   await settled(20);
-  assert.equal(session.core.tensors.size, tensors);
+  // An embedder that nobody holds any more may be collected meanwhile, with its tensors.
+  assert.ok(session.core.tensors.size <= tensors);
   assert.equal(server.locks.size, 0);
   assert.equal(error.name, "FramebatchError", error.stack);
   assert.equal(error.code, "invalid-input", error.message);
