@@ -104,9 +104,9 @@ impl Residents {
 /// The tensors that a call is to write, as far as its answer changes what they are made of again.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
-    /// Those that have no words before.
+    /// The tensors that have no words before.
     pub(super) empty: Vec<u32>,
-    /// Those of which there is data to fill them with on another device.
+    /// The tensors that another device is filled with from data, until they are written.
     pub(super) filled: Vec<u32>,
 }
 

@@ -14,7 +14,8 @@ pub struct Layout {
     pub constants: u32,
     /// The first of the words that [`StageSizes`](super::StageSizes) holds.
     pub sizes: u32,
-    /// The word with the elements of a map that is counted, the values of a row, or the keys of a query.
+    /// The word with the elements of a map that is counted, the values of a row, or the keys of a
+    /// query.
     pub count: u32,
     /// The word with the strips of a row.
     pub strips: u32,

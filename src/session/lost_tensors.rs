@@ -81,9 +81,9 @@ impl<D: Device> Session<D> {
 
     /// Refuses the calls of a batch that is about to be sent which read a lost tensor, unless a
     /// call before them, in the batch, in flight or parked, writes all of it: calls stay behind a
-    /// parked one that writes what they read. A search behind an insertion that is refused is refused too,
-    /// because it would find fewer vectors than there are. The refused calls leave the batch, so
-    /// that none of them is computed.
+    /// parked one that writes what they read. A search behind an insertion that is refused is
+    /// refused too, because it would find fewer vectors than there are. The refused calls leave the
+    /// batch, so that none of them is computed.
     pub(super) fn refuse_readers_of_lost(&mut self, at: usize) {
         let batch = self.queue.flying(at);
         let is_lost = |tensor: &u32| self.provenances.is_lost(*tensor);

@@ -245,7 +245,7 @@ fn inputs_of_a_kernel_may_all_be_gathered() {
                     gpu.tensor(&data, &[4]).unwrap()
                 })
                 .collect();
-            // So many of the inputs are picked, by indexes of their own or by the same.
+            // The first `picked` inputs are gathered, by indexes of their own or by shared ones.
             for (picked, own) in (0..=6).flat_map(|picked| [(picked, false), (picked, true)]) {
                 let got = computed(&gpu, |batch| {
                     let shared = batch.upload_indexes(&[3, 0, 2, 1], &[4])?;

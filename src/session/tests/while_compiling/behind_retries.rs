@@ -1,7 +1,20 @@
 //! Calls whose kernels are being compiled, behind calls of their batch that go again.
 
-use super::super::writing::{asked, fill, result_of, written};
+use super::super::writing::{Pose, asked, fill, result_of, written};
 use super::*;
+
+/// Loses the device, and has a call restore the pose on another one, whose kernels are compiled.
+fn restored(session: &mut Session<Frail>, pose: Pose) -> Ticket {
+    session.lose(session.generation());
+    let next = Frail::new(1 << 20).gpu().compiling();
+    session.replace_device(next, NOW);
+    fill(session, pose);
+    session.begin_restoration();
+    let restored = written(session, pose, 5.0);
+    session.end_restoration();
+    assert_eq!(session.give_up_unreadable(), []);
+    restored
+}
 
 #[test]
 fn a_parked_call_stays_behind_a_write_that_goes_again() {
@@ -48,14 +61,7 @@ fn a_parked_restoration_goes_before_calls_that_go_again() {
     compile(&mut session, &mut works, None);
     let _lost = session.launch(NOW).expect("ready");
 
-    session.lose(session.generation());
-    let next = Frail::new(1 << 20).gpu().compiling();
-    session.replace_device(next, NOW);
-    fill(&mut session, pose);
-    session.begin_restoration();
-    let restored = written(&mut session, pose, 5.0);
-    session.end_restoration();
-    assert_eq!(session.give_up_unreadable(), []);
+    let restored = restored(&mut session, pose);
     // What restores has to wait for its kernel, and everything else for what restores.
     assert!(session.launch(NOW).is_none());
     works.clear();
@@ -74,14 +80,7 @@ fn a_parked_restoration_goes_before_calls_that_go_again() {
 fn a_parked_restoration_goes_before_calls_of_high_priority() {
     let (mut session, mut works) = (compiling_gpu(), Vec::new());
     let pose = pose(&mut session);
-    session.lose(session.generation());
-    let next = Frail::new(1 << 20).gpu().compiling();
-    session.replace_device(next, NOW);
-    fill(&mut session, pose);
-    session.begin_restoration();
-    let restored = written(&mut session, pose, 5.0);
-    session.end_restoration();
-    assert_eq!(session.give_up_unreadable(), []);
+    let restored = restored(&mut session, pose);
     assert!(session.launch(NOW).is_none(), "its kernel is compiled");
     // A call that has nothing to do with what restores.
     let (recipe, _) = structure(&mut session, 0);
