@@ -160,7 +160,8 @@ impl Held {
             if session.is_tensor_lost(number) {
                 let known = Known {
                     waiting: session.waiting_calls(),
-                    kept: state.residents.kept(),
+                    // A write may be on its way to others.
+                    kept: state.residents.untouched(),
                 };
                 // Searches that wait read the page behind what comes back.
                 session.begin_restoration();

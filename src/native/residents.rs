@@ -80,6 +80,13 @@ impl Residents {
         kept.map(|(number, _)| *number).collect()
     }
 
+    /// The tensors that have the words of their data, and that no call was taken to write.
+    pub(super) fn untouched(&self) -> Vec<u32> {
+        let is_kept = |source: &Source| matches!(source, Source::Kept(_) | Source::Once(_));
+        let kept = self.sources.iter().filter(|(_, source)| is_kept(source));
+        kept.map(|(number, _)| *number).collect()
+    }
+
     /// Notes that a call is to write a tensor. Its data is kept until the call has: until then a
     /// lost device's successor is filled with it.
     fn note_taken(&mut self, written: Written, targets: &mut Targets) {
